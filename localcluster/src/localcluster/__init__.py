@@ -1,0 +1,1 @@
+"""A one-node Kubernetes built from Go modules, for demos and tests."""

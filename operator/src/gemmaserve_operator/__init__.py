@@ -1,0 +1,1 @@
+"""GemmaServe's operator."""

@@ -1,0 +1,1 @@
+"""One builder a child object: `build_*(...) -> dict`. Pure."""

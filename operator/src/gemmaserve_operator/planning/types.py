@@ -1,0 +1,78 @@
+"""What goes into a plan and what comes out of it: the seam between the pure core and the I/O.
+
+`cluster/` and `runtime/` build a `Snapshot` from the store and carry out a `Plan`; `plan()` lies between and
+touches nothing. All Kubernetes objects are plain dicts in the shape of the API server's JSON.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One GemmaServe and everything of it that the store holds, at one moment.
+
+    Children are those that carry the label `gemmaserve.dev/name` with the resource's name, whoever owns them:
+    the planner decides by owner reference what is ours and what is somebody else's object of the same name.
+    """
+
+    resource: Json
+    jobs: tuple[Json, ...] = ()
+    deployments: tuple[Json, ...] = ()
+    services: tuple[Json, ...] = ()
+    pods: tuple[Json, ...] = ()
+    endpoint_slices: tuple[Json, ...] = ()
+    free_gates: int = 10
+    """Gate Jobs that may still be started now, over all namespaces (`--max-concurrent-gates` less those running)."""
+    verifications: Mapping[str, Json] | None = None
+    """Passed verification records of this namespace by image digest (`sha256:...`), from any GemmaServe's gate Jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Server-side apply of `body`, whole as we want it, under the operator's field manager."""
+
+    body: Json
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete one object, only if it still has this uid; its dependents go in the background."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    why: str
+
+
+Write = Apply | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes Event to be sent once, after the status that tells the same has been written."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The writes to make, in this order, and the status to show.
+
+    Every prefix of `writes` is a safe state: the process may die after any of them.
+    An empty `writes` and an unchanged `status` mean that nothing is sent to the API server.
+    """
+
+    writes: tuple[Write, ...]
+    status: Json
+    """The whole status; compared with the resource's own, and written through the status subresource if it differs."""
+    events: tuple[Event, ...] = ()
+    requeue_after: float | None = None
+    """Seconds after which time alone would change the plan (a deadline, a delay); None when only a change can."""

@@ -1,0 +1,1 @@
+"""Atomic tool-call parsers for Gemma 4 and gpt-oss (Harmony)."""

@@ -1,0 +1,1 @@
+"""The incremental scanners. Standard library only; knows nothing of vLLM."""
