@@ -15,7 +15,7 @@ venv: .venv/.done ## the development environment in .venv
 	test -x $(PY) || python3 -m venv .venv
 	test -x $(UV) || .venv/bin/pip install --quiet "$$(grep ^uv== requirements/dev.in)"
 	VIRTUAL_ENV=.venv $(UV) pip sync --quiet requirements/dev.txt
-	VIRTUAL_ENV=.venv $(UV) pip install --quiet --no-deps --no-build-isolation -e operator -e parser_patch -e localcluster "$$(grep ^uv== requirements/dev.in)"
+	VIRTUAL_ENV=.venv $(UV) pip install --quiet --no-deps --no-build-isolation -e operator -e parser_patch -e localcluster
 	@touch $@
 
 lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.toml
