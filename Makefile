@@ -4,22 +4,62 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PY := .venv/bin/python
 UV := .venv/bin/uv
+PYTEST := .venv/bin/pytest
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2}'
+
+
+demo: venv ## a local cluster, the operator, an example resource, a streamed tool call (root on Debian; GPU not needed)
+	@$(PY) -m localcluster.demo up
+
+demo-down: venv ## remove what `make demo` left
+	@$(PY) -m localcluster.demo down
+
+test: lint unit chart contract parser ## everything but the end-to-end tests: lint, types, layers, unit, chart, API server, vLLM code
+
+
+lint: venv ## ruff, mypy, import-linter
+	@echo "==> lint"
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+unit: venv ## unit and property tests (seconds)
+	@echo "==> unit tests"
+	@$(PYTEST) -q -n auto tests/unit tests/parser/core tests/parser/harmony tests/toolstream -m "not vllm"
+
+chart: venv ## the Helm chart: lint, rendering, schema
+	@echo "==> chart tests"
+	@.venv/bin/localcluster build helm
+	@$(PYTEST) -q tests/chart
+
+contract: venv ## the operator against a real API server (localcluster builds one where there is none)
+	@echo "==> contract tests"
+	@.venv/bin/localcluster build
+	@$(PYTEST) -q tests/contract
+
+parser: venv ## the parser in real vLLM code: 0.20.2 and a current engine version
+	@echo "==> parser tests on real vLLM code"
+	@$(PYTEST) -q tests/parser -m vllm
+
+e2e: venv ## the demo's road and its failures on a real node (root)
+	@echo "==> end-to-end tests"
+	@$(PYTEST) -q -x --durations=0 tests/e2e
+
 
 venv: .venv/.done ## the development environment in .venv
 .venv/.done: requirements/dev.txt operator/pyproject.toml parser_patch/pyproject.toml localcluster/pyproject.toml
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GemmaServe needs Python 3.11 or newer as python3; found " + sys.version.split()[0])'
 	@echo "==> development environment (.venv)"
-	test -x $(PY) || python3 -m venv .venv
-	test -x $(UV) || .venv/bin/pip install --quiet "$$(grep ^uv== requirements/dev.in)"
-	VIRTUAL_ENV=.venv $(UV) pip sync --quiet requirements/dev.txt
-	VIRTUAL_ENV=.venv $(UV) pip install --quiet --no-deps --no-build-isolation -e operator -e parser_patch -e localcluster
+	@test -x $(PY) || python3 -m venv .venv
+	@test -x $(UV) || .venv/bin/pip install --quiet "$$(grep '^uv==' requirements/dev.in)"
+	@VIRTUAL_ENV=.venv $(UV) pip sync --quiet requirements/dev.txt
+	@VIRTUAL_ENV=.venv $(UV) pip install --quiet --no-deps --no-build-isolation -e operator -e parser_patch -e localcluster
 	@touch $@
 
 lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.toml
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package gemmaserve-operator --no-emit-package gemmaserve-parser --no-emit-package localcluster requirements/dev.in -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header operator/pyproject.toml -o operator/requirements.txt -c requirements/dev.txt
 
-.PHONY: help venv lock
+.PHONY: help demo demo-down test lint unit chart contract parser e2e venv lock
