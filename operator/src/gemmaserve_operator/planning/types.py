@@ -5,10 +5,19 @@ touches nothing. All Kubernetes objects are plain dicts in the shape of the API 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the API server answered to the last attempt at a write, when it refused it."""
+
+    code: int
+    """HTTP status; 409 on creation: an object of that name exists that is not ours (it may bear none of our labels)."""
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,8 @@ class Snapshot:
     """Gate Jobs that may still be started now, over all namespaces (`--max-concurrent-gates` less those running)."""
     verifications: Mapping[str, Json] | None = None
     """Passed verification records of this namespace by image digest (`sha256:...`), from any GemmaServe's gate Jobs."""
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """Writes that were refused and not made since, by `KIND/NAME`; shown in the status with the API server's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,9 @@ class Apply:
 
     body: Json
     why: str
+    creates: bool = False
+    """The object is not there yet: it is made by POST, so that a stranger's object of the same name is refused
+    (409) and never taken over. Otherwise `body.metadata.uid` guards the object that was seen."""
 
 
 @dataclass(frozen=True, slots=True)
