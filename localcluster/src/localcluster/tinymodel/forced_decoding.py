@@ -1,0 +1,76 @@
+"""A vLLM logits processor that makes the model say exactly the tokens a request names. For stand-ins and tests only.
+
+    vllm serve ... --logits-processors forced_decoding:ForcedDecoding
+
+A request carries `"vllm_xargs": {"forced_token_ids": [48, 355, ...]}`; token n of the answer is number n of that list,
+whatever the model's own scores are, and after the last one the end-of-turn token. A request without the field is left
+alone. Everything else of vLLM, the engine, detokenizing, tool-call parsing, streaming, runs as it always does.
+
+This file is copied into the demo's serving image and runs there, in vLLM's engine process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vllm.v1.sample.logits_processor import LogitsProcessor, MoveDirectionality
+
+if TYPE_CHECKING:
+    import torch
+    from vllm import SamplingParams
+    from vllm.config import VllmConfig
+    from vllm.v1.sample.logits_processor import BatchUpdate
+
+FIELD = "forced_token_ids"
+END_OF_TURN_ID = 106
+"""`<turn|>` in Gemma 4's vocabulary."""
+
+
+class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not installed where this is type-checked
+    """Keeps, for each row of the batch that asked for it, the forced ids and vLLM's own list of what was said so far."""
+
+    @classmethod
+    def validate_params(cls, sampling_params: SamplingParams) -> None:
+        """Refuse (HTTP 400) a field that is not a list of token ids."""
+        forced = (sampling_params.extra_args or {}).get(FIELD)
+        if forced is not None and not _is_list_of_ids(forced):
+            raise ValueError(f"vllm_xargs.{FIELD} must be a list of token ids (integers, 0 or more)")
+
+    def __init__(self, vllm_config: VllmConfig, device: torch.device, is_pin_memory: bool) -> None:  # noqa: ARG002, FBT001
+        """vLLM's own signature; nothing of it is needed."""
+        self._rows: dict[int, tuple[list[int], list[int]]] = {}
+
+    def is_argmax_invariant(self) -> bool:
+        """False: greedy sampling must come through here too."""
+        return False
+
+    def update_state(self, batch_update: BatchUpdate | None) -> None:
+        """Follow requests as vLLM adds, removes and moves rows of its batch (in the order its interface prescribes)."""
+        if batch_update is None:
+            return
+        for row in batch_update.removed:
+            self._rows.pop(row, None)
+        for row, params, _prompt, said in batch_update.added:
+            self._rows.pop(row, None)
+            forced = (params.extra_args or {}).get(FIELD)
+            if forced is not None:
+                self._rows[row] = (forced, said)
+        for source, target, direction in batch_update.moved:
+            moving, displaced = self._rows.pop(source, None), self._rows.pop(target, None)
+            if moving is not None:
+                self._rows[target] = moving
+            if displaced is not None and direction is MoveDirectionality.SWAP:
+                self._rows[source] = displaced
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        """Leave one possible token in each row that is forced."""
+        for row, (forced, said) in self._rows.items():
+            position = len(said)
+            token = forced[position] if position < len(forced) else END_OF_TURN_ID
+            logits[row] = float("-inf")
+            logits[row, token] = 0.0
+        return logits
+
+
+def _is_list_of_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, int) and item >= 0 for item in value)
