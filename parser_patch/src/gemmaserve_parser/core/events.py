@@ -7,7 +7,7 @@ neither, it only guarantees the order.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 
 class Content(NamedTuple):
@@ -34,4 +34,4 @@ class ToolCall(NamedTuple):
     arguments: str
 
 
-Event = Union[Content, Reasoning, ToolCall]
+Event = Content | Reasoning | ToolCall

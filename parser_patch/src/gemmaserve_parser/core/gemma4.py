@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gemmaserve_parser.core.events import Event
-
-#: Every special token of Gemma 4 that may stand in an answer. An adapter looks their ids up in the tokenizer
-#: and passes those it finds as `marker_ids`.
-MARKERS = (
-    "<|tool_call>",
-    "<tool_call|>",
-    '<|"|>',
-    "<|channel>",
-    "<channel|>",
-    "<|tool_response>",
-    "<tool_response|>",
-    "<|turn>",
-    "<turn|>",
-    "<|think|>",
-    "<|tool>",
-    "<tool|>",
-    "<bos>",
-    "<eos>",
-    "<pad>",
+from gemmaserve_parser.core.calls import Tools, header_opens, read_calls
+from gemmaserve_parser.core.events import Content, Event, Reasoning
+from gemmaserve_parser.core.lexer import BodyLexer
+from gemmaserve_parser.core.markers import (
+    CALL_CLOSE,
+    CALL_OPEN,
+    CHANNEL_CLOSE,
+    CHANNEL_OPEN,
+    DELIMITER,
+    END,
+    MARKERS,
+    RESPONSE_OPEN,
+    TURN_CLOSE,
+    TURN_OPEN,
+    Marker,
+    MarkerReader,
+    fragment_start,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gemmaserve_parser.core.calls import Reading
+
+__all__ = ["MARKERS", "Gemma4Scanner", "prompt_opens_reasoning"]
+
+_CONTENT, _REASONING, _CALL, _DROPPED = "content", "reasoning", "call", "dropped"
+
+#: Markers that end a call's body when they stand outside its strings.
+_TERMINATORS = frozenset(
+    {CALL_CLOSE, CALL_OPEN, RESPONSE_OPEN, CHANNEL_OPEN, CHANNEL_CLOSE, TURN_OPEN, TURN_CLOSE, END}
+)
+_TRUNCATIONS = frozenset({"length", "abort", "error"})
+
+#: What checkpoints write for `<|tool_call>` when they drift; no token, so never told by an id.
+_DRIFTED_OPENER = "<|tool_call|>"
+_ENDS = (str(TURN_CLOSE), str(END))
+_WATCHED = frozenset(
+    text[:length] for text in (_DRIFTED_OPENER, *_ENDS) for length in range(1, len(text) + (text in _ENDS))
+)
+
+_LABEL = "thought\n"
+
+#: How much of a thought channel that the prompt opened is held, in characters: an answer that never closes it and is
+#: no longer than this was no thought (vllm-project/vllm#49717).
+_HELD_THOUGHT = 512
+_LONGEST_LEAD = 512
 
 
 class Gemma4Scanner:
@@ -53,7 +78,7 @@ class Gemma4Scanner:
             markers are then placed by their ids alone; needs `marker_ids` and `decode`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (each a request's or a server's setting, by keyword, with a default)
         self,
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
@@ -65,12 +90,37 @@ class Gemma4Scanner:
         decode: Callable[[int], str] | None = None,
         markers_in_text: bool = True,
     ) -> None:
-        raise NotImplementedError
+        self._tools = Tools(tools)
+        self._calls = calls
+        self._first_call_only = first_call_only
+        self._read_channels = reasoning
+        self._text_decides = not marker_ids
+        self._reader = MarkerReader(marker_ids, decode, in_text=markers_in_text)
+        self._state = _REASONING if reasoning and in_reasoning else _CONTENT
+        self._calls_seen = 0
+        self._finished = False
+        self._events: list[Event] = []
+        self._run: list[str] = []  # pieces of one content or reasoning event
+        self._run_kind: type[Content | Reasoning] = Content
+        # Content: at an edge, after markup or at the start, white space and a bare call are told from text.
+        self._edge = True
+        self._after_markup = False
+        self._lead = ""
+        self._fragment = ""
+        # Reasoning.
+        self._label: str | None = ""
+        self._thought: list[str] | None = [] if self._state == _REASONING else None
+        self._thought_size = 0
+        # The call that is being withheld.
+        self._opener = ""
+        self._back_to = _CONTENT
+        self._header: str | None = None
+        self._body = BodyLexer()
 
     @property
     def withholding(self) -> bool:
         """Whether text is being held back now, so that silence may grow: the heartbeat's condition (rule 10)."""
-        raise NotImplementedError
+        return self._state == _CALL or bool(self._lead or self._thought)
 
     def feed(self, text: str, token_ids: Sequence[int] | None = None) -> list[Event]:
         """Read one delta.
@@ -84,20 +134,268 @@ class Gemma4Scanner:
         Returns:
             What became certain, in the order of the text; never a part of a call.
         """
-        raise NotImplementedError
+        for piece in self._reader.read(text, token_ids):
+            if isinstance(piece, Marker):
+                self._marker(piece)
+            else:
+                self._text(piece)
+        return self._drain()
 
     def finish(self, reason: str | None = "stop") -> list[Event]:
         """End the answer.
 
         Args:
-            reason: vLLM's finish reason of the choice: `length` (cut by max_tokens) or `abort` is truncation
-                and gives no call for what was unfinished; anything else, None too, is a natural end, at which
-                a balanced call without its close marker is a call (rule 5).
+            reason: vLLM's finish reason of the choice: `length` (cut by max_tokens), `abort` or `error` is
+                truncation and gives no call for what was unfinished; anything else, None too, is a natural end,
+                at which a balanced call without its close marker is a call (rule 5).
 
         Returns:
             What was still held back. A second `finish` returns nothing.
         """
-        raise NotImplementedError
+        if self._finished:
+            return []
+        self._finished = True
+        truncated = reason in _TRUNCATIONS
+        if held := self._reader.flush():
+            self._text(held)
+        if self._state == _CALL:
+            self._end_call(None, truncated=truncated)
+        if self._state == _CONTENT:
+            self._end_content(at_end=True)
+        elif self._state == _REASONING:
+            self._end_reasoning(as_content=self._thought is not None and not truncated)
+        return self._drain()
+
+    # Ordinary text, by state.
+
+    def _text(self, text: str) -> None:
+        if self._state == _CONTENT:
+            self._read_content(text)
+        elif self._state == _REASONING:
+            self._read_reasoning(text)
+        elif self._state == _CALL:
+            self._read_call(text)
+
+    def _read_content(self, text: str) -> None:
+        if self._edge:
+            text = self._read_edge(text)
+        if self._fragment:
+            text, self._fragment = self._fragment + text, ""
+        if "<" in text:
+            opener = text.find(_DRIFTED_OPENER) if self._calls else -1
+            if opener >= 0:
+                self._say(Content, text[:opener])
+                self._begin_call(_DRIFTED_OPENER)
+                self._read_call(text[opener + len(_DRIFTED_OPENER) :])
+                return
+            keep = fragment_start(text, _WATCHED)
+            text, self._fragment = text[:keep], text[keep:]
+        self._say(Content, text)
+
+    def _read_edge(self, text: str) -> str:
+        """Tell white space, a bare call and text apart after markup; the text, empty while it may be another."""
+        lead = self._lead + text
+        start = lead.lstrip()
+        self._lead = ""
+        if len(lead) > _LONGEST_LEAD:
+            pass
+        elif not start:
+            self._lead = lead
+            return ""
+        elif self._calls and self._tools and start.startswith("call:"[: len(start)]):
+            opens = header_opens(start, self._tools, declared_only=True) if len(start) > len("call:") else None
+            if opens:
+                self._begin_call("")
+                self._read_call(start)
+                return ""
+            if opens is None:
+                self._lead = lead
+                return ""
+        self._edge = False
+        return start if self._after_markup else lead
+
+    def _end_content(self, *, at_end: bool = False) -> None:
+        """Markup, or the end of the answer, follows: settle what is held."""
+        if self._lead.strip() or (at_end and not self._after_markup):
+            self._say(Content, self._lead.lstrip() if self._after_markup else self._lead)
+        if not at_end or not _is_spoiled_marker(self._fragment):
+            self._say(Content, self._fragment)
+        self._lead = self._fragment = ""
+
+    def _read_reasoning(self, text: str) -> None:
+        if self._label is not None:
+            text = self._label + text
+            if len(text) < len(_LABEL) and _LABEL.startswith(text):
+                self._label = text
+                return
+            self._label = None
+            text = text.removeprefix(_LABEL)
+        if self._thought is None:
+            self._say(Reasoning, text)
+            return
+        self._thought.append(text)
+        self._thought_size += len(text)
+        if self._thought_size > _HELD_THOUGHT:
+            self._release_thought(Reasoning)
+
+    def _end_reasoning(self, *, as_content: bool = False) -> None:
+        if self._label and self._label != _LABEL.strip():
+            label, self._label = self._label, None
+            self._read_reasoning(label)
+        self._label = None
+        self._release_thought(Content if as_content else Reasoning)
+
+    def _release_thought(self, kind: type[Content | Reasoning]) -> None:
+        for text in self._thought or ():
+            self._say(kind, text)
+        self._thought = None
+
+    # Markers, by state.
+
+    def _marker(self, marker: Marker) -> None:
+        if self._state == _CALL:
+            self._marker_in_call(marker)
+        elif self._state == _DROPPED:
+            return
+        elif marker in {CHANNEL_OPEN, CHANNEL_CLOSE} and not self._read_channels:
+            self._text(marker)
+        elif marker is CALL_OPEN:
+            self._leave_text()
+            self._begin_call(CALL_OPEN)
+        elif marker is RESPONSE_OPEN:
+            self._leave_text()
+            self._state = _DROPPED
+        elif marker is CHANNEL_OPEN:
+            self._leave_text()
+            self._state, self._label = _REASONING, ""
+        elif marker is CHANNEL_CLOSE:
+            self._leave_text()
+            self._enter_content()
+        elif marker is DELIMITER:
+            self._text('"')
+
+    def _leave_text(self) -> None:
+        if self._state == _CONTENT:
+            self._end_content()
+        else:
+            self._end_reasoning()
+
+    def _enter_content(self) -> None:
+        self._state = _CONTENT
+        self._edge = self._after_markup = True
+
+    # A call.
+
+    def _begin_call(self, opener: str) -> None:
+        self._opener, self._back_to = opener, self._state
+        self._state = _CALL
+        self._header = ""
+        self._body = BodyLexer()
+
+    def _read_call(self, text: str) -> None:
+        if self._header is None:
+            self._body.append(text)
+            return
+        self._header += text
+        opens = header_opens(self._header, self._tools, declared_only=self._opener != CALL_OPEN)
+        if opens is False:
+            self._revert()
+        elif opens:
+            self._body.append(self._header)
+            self._header = None
+
+    def _marker_in_call(self, marker: Marker) -> None:
+        if self._header is not None:
+            if marker is DELIMITER:
+                self._revert()
+                self._marker(marker)
+            elif marker in _TERMINATORS:
+                self._end_call(marker)
+        elif marker is DELIMITER:
+            self._body.append_delimiter()
+        elif marker in _TERMINATORS and self._body.outside_strings():
+            self._end_call(marker)
+        else:
+            self._body.append(marker)
+
+    def _end_call(self, marker: Marker | None, *, truncated: bool = False) -> None:
+        """The body is over: at a marker outside its strings, or at the end of the answer (None)."""
+        if self._header is not None:
+            self._body.append(self._header)
+            self._header = None
+        reading = None
+        if self._body.outside_strings() and not truncated:
+            reading = read_calls(self._body, self._tools, marked_end=marker is CALL_CLOSE)
+        if reading is not None and self._believes(reading, marker):
+            self._report(reading)
+        elif self._opener == CALL_OPEN and (truncated or marker is CALL_OPEN):
+            self._state = self._back_to
+        else:
+            self._revert(CALL_CLOSE if marker is CALL_CLOSE else "")
+        if marker is not None and marker is not CALL_CLOSE:
+            self._marker(marker)
+
+    def _believes(self, reading: Reading, marker: Marker | None) -> bool:
+        """Whether what reads as a call was opened like one."""
+        if self._opener == CALL_OPEN:
+            quoted = self._back_to == _REASONING and self._text_decides
+            return not quoted or (reading.declared and marker is not CHANNEL_CLOSE)
+        if not reading.declared or reading.rest.strip():
+            return False
+        return not self._opener or marker is CALL_CLOSE
+
+    def _report(self, reading: Reading) -> None:
+        for call in reading.calls:
+            if self._calls and not (self._first_call_only and self._calls_seen):
+                self._close_run()
+                self._events.append(call)
+            self._calls_seen += 1
+        self._enter_content()
+        if reading.rest.strip():
+            self._read_content(reading.rest)
+
+    def _revert(self, closer: str = "") -> None:
+        """What was taken for a call is text after all. Its markers go, unless they may have been text too."""
+        source = self._body.source()
+        text = self._body.text_between(source, 0, len(source)) + (self._header or "")
+        self._header = None
+        self._state = self._back_to
+        typed = self._opener != CALL_OPEN or (self._back_to == _REASONING and self._text_decides)
+        if typed:
+            text = self._opener + text + (closer if self._back_to == _REASONING else "")
+        if not text.strip():
+            return
+        self._edge = False
+        if self._back_to == _REASONING:
+            self._label = None
+            self._read_reasoning(text)
+        else:
+            self._say(Content, text)
+
+    # Events.
+
+    def _say(self, kind: type[Content | Reasoning], text: str) -> None:
+        if not text:
+            return
+        if kind is not self._run_kind:
+            self._close_run()
+            self._run_kind = kind
+        self._run.append(text)
+
+    def _close_run(self) -> None:
+        if self._run:
+            self._events.append(self._run_kind("".join(self._run)))
+            self._run = []
+
+    def _drain(self) -> list[Event]:
+        self._close_run()
+        events, self._events = self._events, []
+        return events
+
+
+def _is_spoiled_marker(text: str) -> bool:
+    """Whether the last characters of an answer are markup, not text: an end marker, or most of an opener."""
+    return text in _ENDS or len(text) * 2 > len(_DRIFTED_OPENER)
 
 
 def prompt_opens_reasoning(prompt: str) -> bool:
@@ -106,4 +404,4 @@ def prompt_opens_reasoning(prompt: str) -> bool:
     Args:
         prompt: The rendered prompt, or its tail from the last turn marker on, special tokens spelled out.
     """
-    return prompt.rfind("<|channel>") > prompt.rfind("<channel|>")
+    return prompt.rfind(CHANNEL_OPEN) > prompt.rfind(CHANNEL_CLOSE)

@@ -1,0 +1,220 @@
+"""The grammar of a call's arguments: tokens to values whose quotedness is kept for the schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gemmaserve_parser.core.jsontext import MAX_DEPTH
+from gemmaserve_parser.core.lexer import BARE, OPENER_OF, PUNCTUATION, STRING, STRING_END, Token
+
+if TYPE_CHECKING:
+    from gemmaserve_parser.core.lexer import BodyLexer
+
+_OPENERS = frozenset(OPENER_OF.values())
+
+
+class MalformedError(ValueError):
+    """The body is not a call's arguments."""
+
+
+class Bare(str):
+    """A value written without quotes, trimmed; a quoted one is plain `str`."""
+
+    __slots__ = ()
+
+
+class Object(dict[str, "Value"]):
+    """A bare object; `span` is where it stands in the body."""
+
+    __slots__ = ("span",)
+    span: tuple[int, int]
+
+
+class Array(list["Value"]):
+    """A bare array; `span` is where it stands in the body."""
+
+    __slots__ = ("span",)
+    span: tuple[int, int]
+
+
+Value = Bare | str | Object | Array
+
+
+class ArgumentReader:
+    """Reads the arguments that start at one token of a body.
+
+    Every bracket is read once: what nests deeper than MAX_DEPTH is skipped to its end and stays text.
+
+    Attributes:
+        index: The first token that is not read.
+        repaired: Whether a bracket was closed that the model had left open.
+    """
+
+    def __init__(self, lexer: BodyLexer, source: str, index: int) -> None:
+        self.index = index
+        self.repaired = False
+        self._lexer = lexer
+        self._source = source
+        self._tokens = lexer.tokens
+        self._open: list[str] = []
+
+    def read(self) -> Object:
+        """Read the shell, `{...}` or `(...)`, and what it holds.
+
+        Raises:
+            MalformedError: There is something in it that is no `key:value`.
+        """
+        return self._object()
+
+    def _token(self, index: int) -> Token | None:
+        return self._tokens[index] if index < len(self._tokens) else None
+
+    def _peek(self) -> Token | None:
+        return self._token(self.index)
+
+    def _at(self, characters: str, index: int | None = None) -> bool:
+        token = self._token(self.index if index is None else index)
+        return token is not None and token.kind == PUNCTUATION and token.value in characters
+
+    def _object(self) -> Object:
+        value = Object()
+        start = self._enter()
+        while not self._left():
+            if self._at(","):
+                self.index += 1
+            elif self._at("{("):
+                # Doubled braces, and one JSON object inside parentheses.
+                if value:
+                    raise MalformedError
+                value.update(self._object())
+            else:
+                key = self._key()
+                value[key] = self._value(in_array=False)
+        value.span = (start, self._leave())
+        return value
+
+    def _array(self) -> Array:
+        value = Array()
+        start = self._enter()
+        while not self._left():
+            if self._at(","):
+                self.index += 1
+            else:
+                value.append(self._value(in_array=True))
+        value.span = (start, self._leave())
+        return value
+
+    def _enter(self) -> int:
+        opener = self._tokens[self.index]
+        self._open.append(opener.value)
+        self.index += 1
+        return opener.start
+
+    def _left(self) -> bool:
+        """Whether the innermost bracket ends here, by its own closer, by one of an outer bracket, or with the body."""
+        while (token := self._peek()) is not None and token.kind == PUNCTUATION and token.value in OPENER_OF:
+            if self._encloses(token.value):
+                return True
+            self.index += 1
+        return token is None
+
+    def _encloses(self, closer: str) -> bool:
+        if self._open[0] == "(" and closer == "}":
+            return True
+        return OPENER_OF[closer] in self._open
+
+    def _leave(self) -> int:
+        opener = self._open.pop()
+        token = self._peek()
+        if token is not None and (OPENER_OF[token.value] == opener or (not self._open and token.value == "}")):
+            self.index += 1
+            return token.end
+        self.repaired = True
+        return token.start if token else len(self._source)
+
+    def _key(self) -> str:
+        token = self._tokens[self.index]
+        length = self._key_length(self.index)
+        if not length:
+            raise MalformedError
+        self.index += length
+        return token.value.strip() if token.kind == BARE else token.value
+
+    def _key_length(self, index: int) -> int:
+        """How many tokens from `index` on are a key and its separator; 0 when they are none."""
+        token = self._token(index)
+        if token is None or token.kind not in {STRING, BARE}:
+            return 0
+        after = self._token(index + 1)
+        length = 3 if after is not None and after.kind == STRING_END else 2
+        return length if self._at(":=", index + length - 1) else 0
+
+    def _starts_pair(self, index: int) -> bool:
+        """Whether the tokens from `index` on begin the next pair, or end the object."""
+        token = self._token(index)
+        if token is None:
+            return True
+        if token.kind == PUNCTUATION:
+            return token.value in OPENER_OF or token.value == ","
+        return self._key_length(index) > 0
+
+    def _ends_value(self, *, in_array: bool) -> bool:
+        token = self._peek()
+        if token is None:
+            return True
+        if token.kind == PUNCTUATION:
+            return token.value == "," or (token.value in OPENER_OF and self._encloses(token.value))
+        # A missing comma.
+        return token.kind == STRING if in_array else self._starts_pair(self.index)
+
+    def _value(self, *, in_array: bool) -> Value:
+        token = self._peek()
+        if token is None or (token.kind == PUNCTUATION and self._ends_value(in_array=in_array)):
+            return Bare()
+        begin = self.index
+        value: Value | None = None
+        if token.kind == STRING:
+            value = token.value
+            self.index += 1
+        elif token.kind == PUNCTUATION and token.value in "{[":
+            value = self._container(token)
+        if value is not None and self._ends_value(in_array=in_array):
+            return value
+        self.index = begin
+        return self._bare(token.start, in_array=in_array)
+
+    def _container(self, opener: Token) -> Value:
+        if len(self._open) < MAX_DEPTH:
+            return self._object() if opener.value == "{" else self._array()
+        depth = 0
+        while (token := self._peek()) is not None:
+            self.index += 1
+            if token.kind == PUNCTUATION:
+                depth += (token.value in _OPENERS) - (token.value in OPENER_OF)
+            if depth == 0:
+                return Bare(self._lexer.text_between(self._source, opener.start, token.end))
+        self.repaired = True
+        return Bare(self._lexer.text_between(self._source, opener.start, len(self._source)))
+
+    def _bare(self, start: int, *, in_array: bool) -> Value:
+        """Read text up to the next comma or closer that ends it, brackets of its own passed over."""
+        nested: list[str] = []
+        while (token := self._peek()) is not None:
+            if token.kind == STRING_END:
+                self.index += 1
+                return self._lexer.text_between(self._source, start, token.start).strip()
+            if token.kind == PUNCTUATION:
+                if token.value in _OPENERS:
+                    nested.append(token.value)
+                elif nested and OPENER_OF.get(token.value) == nested[-1]:
+                    nested.pop()
+                elif self._ends_bare(token.value, nested=bool(nested), in_array=in_array):
+                    break
+            self.index += 1
+        end = token.start if token else len(self._source)
+        return Bare(self._lexer.text_between(self._source, start, end).strip())
+
+    def _ends_bare(self, char: str, *, nested: bool, in_array: bool) -> bool:
+        if char == ",":
+            return not nested and (in_array or self._starts_pair(self.index + 1))
+        return char in OPENER_OF and self._encloses(char)

@@ -1,0 +1,174 @@
+"""Gemma 4's special tokens, and telling a real one from the same characters typed as ordinary text."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+
+class Marker(str):
+    """A special token in a stream of pieces; ordinary text is plain `str`."""
+
+    __slots__ = ()
+
+
+CALL_OPEN = Marker("<|tool_call>")
+CALL_CLOSE = Marker("<tool_call|>")
+DELIMITER = Marker('<|"|>')
+CHANNEL_OPEN = Marker("<|channel>")
+CHANNEL_CLOSE = Marker("<channel|>")
+RESPONSE_OPEN = Marker("<|tool_response>")
+TURN_OPEN = Marker("<|turn>")
+TURN_CLOSE = Marker("<turn|>")
+END = Marker("<eos>")
+
+#: Every special token of Gemma 4 that may stand in an answer. An adapter looks their ids up in the tokenizer
+#: and passes those it finds as `marker_ids`.
+MARKERS = (
+    CALL_OPEN,
+    CALL_CLOSE,
+    DELIMITER,
+    CHANNEL_OPEN,
+    CHANNEL_CLOSE,
+    RESPONSE_OPEN,
+    Marker("<tool_response|>"),
+    TURN_OPEN,
+    TURN_CLOSE,
+    Marker("<|think|>"),
+    Marker("<|tool>"),
+    Marker("<tool|>"),
+    Marker("<bos>"),
+    END,
+    Marker("<pad>"),
+)
+
+_BY_TEXT = {str(marker): marker for marker in MARKERS}
+_ANY = re.compile("|".join(re.escape(marker) for marker in MARKERS))
+_PREFIXES = frozenset(marker[:length] for marker in MARKERS for length in range(1, len(marker)))
+
+
+def fragment_start(text: str, prefixes: frozenset[str] = _PREFIXES) -> int:
+    """Where a possibly unfinished marker starts at the end of `text`; its length when there is none."""
+    start = text.rfind("<")
+    return start if start >= 0 and text[start:] in prefixes else len(text)
+
+
+class MarkerReader:
+    """Splits deltas into ordinary text and real markers.
+
+    Ids decide what is real: each real marker's id is queued when it comes and taken from the queue when its
+    characters do, because text may lag behind the ids. Without ids the characters decide.
+
+    Args:
+        marker_ids: Token ids by marker text; empty: ids are never looked at.
+        decode: The text of one id; see `Gemma4Scanner`.
+        in_text: Whether markers are spelled out in the text at all.
+    """
+
+    def __init__(
+        self, marker_ids: Mapping[str, int] | None, decode: Callable[[int], str] | None, *, in_text: bool = True
+    ) -> None:
+        self._by_id = {id_: _BY_TEXT[text] for text, id_ in (marker_ids or {}).items() if text in _BY_TEXT}
+        self._decode = decode
+        self._in_text = in_text
+        self._awaited: deque[Marker] = deque()
+        self._held = ""
+
+    def read(self, text: str, token_ids: Sequence[int] | None) -> Sequence[str]:
+        """The delta's pieces, in order; the start of an unfinished marker is held for the next delta."""
+        by_id = self._by_id
+        known = bool(by_id) and bool(token_ids or self._awaited)
+        if not known:
+            if self._held or "<" in text:
+                return self._split(text, None, ())
+            return (text,) if text else ()
+        found = [by_id[id_] for id_ in token_ids or () if id_ in by_id]
+        if not self._in_text:
+            return self._place(text, token_ids or ())
+        if not found and not self._awaited and not self._held:
+            return (text,) if text else ()
+        return self._split(text, found, token_ids or ())
+
+    def flush(self) -> str:
+        """What was held, at the end of the answer. A fragment of a marker whose id came is no text."""
+        held = "" if self._awaited else self._held
+        self._held = ""
+        return held
+
+    def _split(self, text: str, found: list[Marker] | None, token_ids: Sequence[int]) -> list[str]:
+        window = self._held + text
+        matches = list(_ANY.finditer(window))
+        real = self._real(matches, found, token_ids)
+        pieces: list[str] = []
+        position = 0
+        for match, is_real in zip(matches, real, strict=True):
+            if not is_real:
+                continue
+            if match.start() > position:
+                pieces.append(window[position : match.start()])
+            pieces.append(_BY_TEXT[match.group()])
+            position = match.end()
+        keep = len(window)
+        if found is None or self._awaited:
+            keep = max(position, fragment_start(window))
+        self._held = window[keep:]
+        if keep > position:
+            pieces.append(window[position:keep])
+        return pieces
+
+    def _real(self, matches: list[re.Match[str]], found: list[Marker] | None, token_ids: Sequence[int]) -> list[bool]:
+        if found is None:
+            return [True] * len(matches)
+        awaited = self._awaited
+        typed = [match.group() for match in matches]
+        expected: list[tuple[str, bool]] = [(marker, True) for marker in awaited]
+        if typed == [*awaited, *found] or self._decode is None or len(token_ids) < 2:
+            expected.extend((marker, True) for marker in found)
+        else:
+            expected.extend(self._spelled(token_ids))
+        real: list[bool] = []
+        taken = 0
+        for text in typed:
+            # A look-alike that began in an earlier delta has no counterpart here: skip ahead only when there is one.
+            place = next((i for i in range(taken, len(expected)) if expected[i][0] == text), None)
+            real.append(place is not None and expected[place][1])
+            taken = taken if place is None else place + 1
+        self._awaited = deque(_BY_TEXT[text] for text, is_real in expected[taken:] if is_real)
+        return real
+
+    def _spelled(self, token_ids: Sequence[int]) -> Iterator[tuple[str, bool]]:
+        """The markers and look-alikes that these ids spell, in order, and which of them are real."""
+        run: list[str] = []
+        for id_ in token_ids:
+            marker = self._by_id.get(id_)
+            if marker is None:
+                run.append(self._text_of(id_))
+                continue
+            yield from ((match.group(), False) for match in _ANY.finditer("".join(run)))
+            run.clear()
+            yield marker, True
+        yield from ((match.group(), False) for match in _ANY.finditer("".join(run)))
+
+    def _place(self, text: str, token_ids: Sequence[int]) -> list[str]:
+        """Put markers, which the text lacks, where their ids stand among the others."""
+        pieces: list[str] = []
+        position = length = 0
+        for id_ in token_ids:
+            marker = self._by_id.get(id_)
+            if marker is None:
+                length += len(self._text_of(id_))
+                continue
+            if text[position:length]:
+                pieces.append(text[position:length])
+                position = min(length, len(text))
+            pieces.append(marker)
+        if text[position:]:
+            pieces.append(text[position:])
+        return pieces
+
+    def _text_of(self, id_: int) -> str:
+        return self._decode(id_) if self._decode is not None else ""
