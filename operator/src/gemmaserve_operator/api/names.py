@@ -48,8 +48,6 @@ ANNOTATION_FAILED: Final = f"{GROUP}/failed"
 """On a candidate's Deployment that was given up: reason, message and time as JSON."""
 ANNOTATION_SWITCHED_AT: Final = f"{GROUP}/switched-at"
 """On the main Service: when its selector last moved (RFC 3339, UTC)."""
-ANNOTATION_PREVIOUS_REVISION: Final = f"{GROUP}/previous-revision"
-"""On the main Service: the revision its selector named before."""
 
 CONTAINER_GATE: Final = "gate"
 CONTAINER_SERVER: Final = "server"

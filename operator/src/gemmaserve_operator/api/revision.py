@@ -38,6 +38,17 @@ def revision_hash(spec: RevisionSpec, attempt: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifiedRevision:
+    """A revision whose image has passed the gate: only of such a one are serving children made."""
+
+    revision: "Revision"
+    digest: str
+    """`sha256:...` of the image that passed."""
+    record: str
+    """The gate's record, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
 class Revision:
     """A revision as its children are made from it."""
 

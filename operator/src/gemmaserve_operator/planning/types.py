@@ -49,8 +49,9 @@ class Apply:
     body: Json
     why: str
     creates: bool = False
-    """The object is not there yet: it is made by POST, so that a stranger's object of the same name is refused
-    (409) and never taken over. Otherwise `body.metadata.uid` guards the object that was seen."""
+    """The store holds no such object. Carried out only if the API server holds none either: what is found there is
+    a stranger's (it bears none of our labels) and becomes a refusal with code 409. A write that does not create
+    names the object it is about by `body.metadata.uid`."""
 
 
 @dataclass(frozen=True, slots=True)

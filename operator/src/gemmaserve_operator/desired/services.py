@@ -1,0 +1,51 @@
+"""The Service that clients use, and the Service of a single revision."""
+
+from gemmaserve_operator.api import names
+from gemmaserve_operator.api.revision import VerifiedRevision
+from gemmaserve_operator.api.spec import RoutingService
+from gemmaserve_operator.desired.common import Json, Owner, build_metadata, verified_annotations
+
+
+def build_main_service(owner: Owner, revision: str, routing: RoutingService, *, switched_at: str) -> Json:
+    """The Service that clients use, selecting the pods of one revision.
+
+    Args:
+        owner: The GemmaServe, which gives the Service its name.
+        revision: Name of the revision that receives traffic.
+        routing: Type and port.
+        switched_at: When the selector came to name this revision (RFC 3339).
+    """
+    annotations = {names.ANNOTATION_SWITCHED_AT: switched_at}
+    labels = names.labels(owner.name, names.COMPONENT_ENDPOINT)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": build_metadata(owner, names.main_service_name(owner.name), labels, annotations),
+        "spec": {
+            "type": routing.type,
+            "selector": names.server_selector(owner.name, revision),
+            "ports": [_build_port(routing.port)],
+        },
+    }
+
+
+def build_revision_service(owner: Owner, verified: VerifiedRevision) -> Json:
+    """The Service that selects only one revision's pods, for checks before traffic moves to them."""
+    revision = verified.revision
+    labels = names.labels(owner.name, names.COMPONENT_SERVER, revision.name)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": build_metadata(
+            owner, names.revision_name(owner.name, revision.name), labels, verified_annotations(verified)
+        ),
+        "spec": {
+            "type": "ClusterIP",
+            "selector": names.server_selector(owner.name, revision.name),
+            "ports": [_build_port(80)],
+        },
+    }
+
+
+def _build_port(port: int) -> Json:
+    return {"name": names.PORT_NAME, "port": port, "targetPort": names.PORT_NAME, "protocol": "TCP"}

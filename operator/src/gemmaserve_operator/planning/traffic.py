@@ -1,0 +1,70 @@
+"""Who receives traffic: the main Service's selector, and what its EndpointSlices really hold."""
+
+from datetime import timedelta
+
+from gemmaserve_operator.api import names
+from gemmaserve_operator.api.times import format_time, parse_time
+from gemmaserve_operator.desired.services import build_main_service
+from gemmaserve_operator.planning.objects import annotation, created, dig, label, name_of
+from gemmaserve_operator.planning.types import Json, Write
+from gemmaserve_operator.planning.view import View
+from gemmaserve_operator.planning.writes import ensure
+
+
+def route_to(view: View, revision: str) -> tuple[Write, ...]:
+    """The main Service selecting this revision; the time of the switch is kept when it does already."""
+    selected = dig(view.main_service, "spec", "selector", names.LABEL_REVISION)
+    kept = annotation(view.main_service, names.ANNOTATION_SWITCHED_AT) if selected == revision else None
+    service = build_main_service(
+        view.owner, revision, view.spec.routing.service, switched_at=kept or format_time(view.now)
+    )
+    return ensure(service, view.main_service, view.strangers)
+
+
+def main_endpoints(view: View) -> list[Json]:
+    """The endpoints of the main Service."""
+    slices = [
+        each
+        for each in view.snapshot.endpoint_slices
+        if label(each, names.LABEL_SERVICE_NAME) == names.main_service_name(view.owner.name)
+    ]
+    return [endpoint for each in slices for endpoint in each.get("endpoints") or []]
+
+
+def receives_traffic(view: View, revision: str) -> bool:
+    """Whether any endpoint of the main Service, ready or not, is a pod of this revision."""
+    pods = {name_of(pod) for pod in view.state(revision).pods}
+    return any(dig(endpoint, "targetRef", "name") in pods for endpoint in main_endpoints(view))
+
+
+def ready_endpoints(view: View) -> int:
+    """How many endpoints of the main Service are ready pods of the active revision."""
+    pods = {name_of(pod) for pod in view.state(view.active).pods} if view.active else set()
+    return sum(
+        1
+        for endpoint in main_endpoints(view)
+        if dig(endpoint, "targetRef", "name") in pods and dig(endpoint, "conditions", "ready") is True
+    )
+
+
+def is_confirmed(view: View) -> bool:
+    """Whether the main Service's endpoints are pods of the active revision and of no other, and one is ready.
+
+    With no replicas asked for there is nothing to be ready.
+    """
+    if view.active is None:
+        return False
+    pods = {name_of(pod) for pod in view.state(view.active).pods}
+    if any(dig(endpoint, "targetRef", "name") not in pods for endpoint in main_endpoints(view)):
+        return False
+    return view.spec.replicas == 0 or ready_endpoints(view) > 0
+
+
+def scale_down_wait(view: View) -> float:
+    """Seconds until the revisions that traffic has left may go."""
+    service = view.main_service
+    switched = parse_time(annotation(service, names.ANNOTATION_SWITCHED_AT) or (created(service) if service else None))
+    if switched is None:
+        return 0.0
+    delay = timedelta(seconds=view.spec.rollout.scale_down_delay_seconds)
+    return max(0.0, (switched + delay - view.now).total_seconds())

@@ -1,0 +1,208 @@
+"""What a snapshot says, worked out once: whose objects these are, by revision, and what is active and wanted."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from gemmaserve_operator.api import names
+from gemmaserve_operator.api.revision import Revision, VerifiedRevision, attempt_of, revision_hash
+from gemmaserve_operator.api.spec import GemmaServeSpec
+from gemmaserve_operator.desired.common import Owner
+from gemmaserve_operator.planning.objects import (
+    annotation,
+    created,
+    dig,
+    label,
+    name_of,
+    owned_by,
+    uid_of,
+)
+from gemmaserve_operator.planning.types import Json, Snapshot
+from gemmaserve_operator.planning.verdict import Verdict, record_json
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionState:
+    """One revision as it stands in the cluster."""
+
+    name: str
+    job: Json | None = None
+    deployment: Json | None = None
+    service: Json | None = None
+    pods: tuple[Json, ...] = ()
+    """Serving pods, those that are being deleted too."""
+    gate_pods: tuple[Json, ...] = ()
+    """Pods of the gate's present Job."""
+
+    @property
+    def children(self) -> tuple[Json, ...]:
+        """The Job, the Deployment and the Service, as far as they are there."""
+        return tuple(child for child in (self.job, self.deployment, self.service) if child is not None)
+
+    @property
+    def revision(self) -> Revision | None:
+        """What this revision is made from, by the record that its children carry."""
+        records = (annotation(child, names.ANNOTATION_REVISION_SPEC) for child in self.children)
+        return next((found for record in records if (found := Revision.from_record(self.name, record))), None)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The gate's verdict, by the first child that records one."""
+        records = (Verdict.from_annotations(child) for child in (self.deployment, self.service, self.job))
+        return next((found for found in records if found is not None), None)
+
+    @property
+    def verified(self) -> VerifiedRevision | None:
+        """This revision, if its gate has passed: the only thing that serving children are made from."""
+        revision, verdict = self.revision, self.verdict
+        return verified_revision(revision, verdict) if revision and verdict else None
+
+    @property
+    def failed(self) -> str | None:
+        """Why this revision was given up as a candidate, as JSON."""
+        return annotation(self.deployment, names.ANNOTATION_FAILED)
+
+    @property
+    def created(self) -> str | None:
+        """When its first child was made."""
+        return min((created(child) for child in self.children), default=None)
+
+
+def verified_revision(revision: Revision, verdict: Verdict) -> VerifiedRevision | None:
+    """The revision with its verdict, if that opens the way to traffic."""
+    if not verdict.passed or verdict.digest is None:
+        return None
+    return VerifiedRevision(revision, verdict.digest, record_json(verdict.record))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A snapshot, worked out."""
+
+    snapshot: Snapshot
+    spec: GemmaServeSpec
+    owner: Owner
+    now: datetime
+    states: Mapping[str, RevisionState]
+    main_service: Json | None
+    active: str | None
+    """The revision that the main Service selects."""
+    target: Revision
+    """The revision that the spec asks for."""
+    strangers: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    """Kind and name of labelled objects that are somebody else's."""
+
+    def state(self, revision: str) -> RevisionState:
+        """The revision's state; an empty one when nothing of it is there."""
+        return self.states.get(revision, RevisionState(revision))
+
+    @property
+    def candidate(self) -> str | None:
+        """The target, while it is not the active revision."""
+        return self.target.name if self.target.name != self.active else None
+
+
+def build_view(snapshot: Snapshot, spec: GemmaServeSpec, now: datetime) -> View:
+    """Sort a snapshot's objects by revision, and find the active and the target revision."""
+    metadata = snapshot.resource["metadata"]
+    owner = Owner(name=metadata["name"], namespace=metadata["namespace"], uid=metadata["uid"])
+    states = _sort_by_revision(snapshot, owner)
+    services = {name_of(service): service for service in _owned(snapshot.services, owner)}
+    main = services.get(names.main_service_name(owner.name))
+    active = _find_active(snapshot, states, main)
+    strangers = frozenset(
+        (kind, name_of(child))
+        for kind, children in (
+            ("Job", snapshot.jobs),
+            ("Deployment", snapshot.deployments),
+            ("Service", snapshot.services),
+        )
+        for child in children
+        if not owned_by(child, owner.uid)
+    )
+    return View(
+        snapshot=snapshot,
+        spec=spec,
+        owner=owner,
+        now=now,
+        states=states,
+        main_service=main,
+        active=active,
+        target=_find_target(spec, attempt_of(annotation(snapshot.resource, names.ANNOTATION_RETRY)), states, active),
+        strangers=strangers,
+    )
+
+
+def _owned(objects: Iterable[Json], owner: Owner) -> list[Json]:
+    return [obj for obj in objects if owned_by(obj, owner.uid)]
+
+
+def _by_revision(objects: Iterable[Json], owner: Owner) -> dict[str, Json]:
+    return {revision: obj for obj in _owned(objects, owner) if (revision := label(obj, names.LABEL_REVISION))}
+
+
+def _sort_by_revision(snapshot: Snapshot, owner: Owner) -> dict[str, RevisionState]:
+    jobs = _by_revision(snapshot.jobs, owner)
+    deployments = _by_revision(snapshot.deployments, owner)
+    services = _by_revision(snapshot.services, owner)
+    job_uids = {uid_of(job) for job in jobs.values()}
+    servers: dict[str, list[Json]] = defaultdict(list)
+    gates: dict[str, list[Json]] = defaultdict(list)
+    for pod in snapshot.pods:
+        revision = label(pod, names.LABEL_REVISION) or ""
+        component = label(pod, names.LABEL_COMPONENT)
+        if component == names.COMPONENT_SERVER:
+            servers[revision].append(pod)
+        elif component == names.COMPONENT_GATE and any(owned_by(pod, uid) for uid in job_uids):
+            gates[revision].append(pod)
+    return {
+        revision: RevisionState(
+            name=revision,
+            job=jobs.get(revision),
+            deployment=deployments.get(revision),
+            service=services.get(revision),
+            pods=tuple(servers[revision]),
+            gate_pods=tuple(gates[revision]),
+        )
+        for revision in sorted({*jobs, *deployments, *services, *servers})
+        if revision
+    }
+
+
+def _find_active(snapshot: Snapshot, states: Mapping[str, RevisionState], main: Json | None) -> str | None:
+    """The revision that the main Service selects, if it is a verified one of ours.
+
+    While that Service is missing or points elsewhere (somebody deleted or edited it), the status tells what was
+    active. Without both, the ordinary road leads there again: a revision that is ready is switched to.
+    """
+    selected = dig(main, "spec", "selector") or {}
+    hints = [selected.get(names.LABEL_REVISION), dig(snapshot.resource, "status", "activeRevision", "name")]
+    for revision in hints:
+        if isinstance(revision, str) and revision in states and states[revision].verified is not None:
+            return revision
+    return None
+
+
+def _find_target(
+    spec: GemmaServeSpec, attempt: str, states: Mapping[str, RevisionState], active: str | None
+) -> Revision:
+    """The revision that the spec asks for, as the attempt at it that counts.
+
+    Each new value of the retry annotation asks for one more attempt. It is used up by the first revision made under
+    it, so that going back to an older spec later is not taken for another attempt, and neither is removing it. A
+    revision that already serves from a digest has nothing to try again.
+    """
+    wanted = revision_hash(spec)
+    same = [state for state in states.values() if (made := state.revision) and revision_hash(made.spec) == wanted]
+    serves = next((state for state in same if state.name == active), None)
+    used = any(annotation(child, names.ANNOTATION_RETRY) == attempt for s in states.values() for child in s.children)
+    if attempt and not used and not (serves and spec.image.digest):
+        return Revision.of(spec, attempt)
+    tried = (state for state in same if attempt and state.revision and state.revision.attempt == attempt)
+    known = next(tried, None) or serves or max(same, key=_age, default=None)
+    return (known.revision if known else None) or Revision.of(spec, attempt)
+
+
+def _age(state: RevisionState) -> tuple[str, str]:
+    return (max((created(child) for child in state.children), default=""), state.name)
