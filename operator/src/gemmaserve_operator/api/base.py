@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,13 @@ class ApiModel(BaseModel):
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        if cls.RULES:
+            schema["x-kubernetes-validations"] = [{"rule": r.cel, "message": r.message} for r in cls.RULES]
+        return schema
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:

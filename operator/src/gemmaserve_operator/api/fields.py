@@ -12,6 +12,9 @@ LABEL_VALUE_PATTERN: Final = r"^([A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?)?$"
 
 QUANTITY_MESSAGE: Final = "must be a Kubernetes quantity that is not negative, such as 500m, 8 or 64Gi"
 
+LIST_BY_NAME: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+"""A list whose items are told apart by name: the API server refuses a name that stands twice."""
+
 ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=OBJECT_NAME_PATTERN)]
 QualifiedName = Annotated[str, Field(min_length=1, max_length=253, pattern=QUALIFIED_NAME_PATTERN)]
 LabelValue = Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]

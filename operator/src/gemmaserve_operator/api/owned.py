@@ -43,12 +43,10 @@ def _stands_for(argument: str, owned: str) -> bool:
 
 
 def _arguments_rule(instead: str, flags: tuple[str, ...]) -> Rule:
-    head = "a.split('=')[0].split('.')[0].replace('_', '-')"
-    listed = ", ".join(f"'{flag}'" for flag in flags)
-    long = " || ".join(f"'{flag}'.startsWith({head})" for flag in flags if flag.startswith("--"))
+    owned = ", ".join(f"'{flag}'" for flag in flags)
     return Rule(
-        cel=f"!has(self.args) || self.args.all(a, !({head} in [{listed}] || ({head}.startsWith('--') && "
-        f"size({head}) > 3 && ({long}))))",
+        cel="!has(self.args) || self.args.all(a, [a.split('=')[0].split('.')[0].replace('_', '-')].all(f, "
+        f"[{owned}].all(o, f != o && !(f.size() > 3 && f.startsWith('--') && o.startsWith(f)))))",
         check=lambda engine: not any(_stands_for(argument, flag) for argument in engine.args for flag in flags),
         message=f"spec.engine.args must not hold {' or '.join(flags)}: {instead}",
     )

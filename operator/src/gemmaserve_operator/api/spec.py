@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gemmaserve_operator.api.base import Rule, SpecModel
 from gemmaserve_operator.api.families import FAMILIES
-from gemmaserve_operator.api.fields import ObjectName, QualifiedName, Quantity
+from gemmaserve_operator.api.fields import LIST_BY_NAME, ObjectName, QualifiedName, Quantity
 from gemmaserve_operator.api.model import Model
 from gemmaserve_operator.api.owned import ARGUMENT_RULES, ENV_RULES
 from gemmaserve_operator.api.quantity import parse_quantity
@@ -36,7 +36,9 @@ class Image(SpecModel):
     """Tag of the image; the parser gate resolves it once to a digest, which all pods of the revision then run."""
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     """When nodes pull the image. The gate of a tag always pulls, unless this is Never."""
-    pull_secrets: Annotated[list[LocalObjectReference], Field(max_length=8)] = Field(default_factory=list)
+    pull_secrets: Annotated[list[LocalObjectReference], Field(max_length=8, json_schema_extra=LIST_BY_NAME)] = Field(
+        default_factory=list
+    )
     """Secrets with registry credentials."""
 
     RULES: ClassVar = (
@@ -81,7 +83,7 @@ class Engine(SpecModel):
         default_factory=list
     )
     """Further arguments of `vllm serve`. Those that a field of this resource stands for are refused."""
-    env: Annotated[list[EnvVar], Field(max_length=64)] = Field(default_factory=list)
+    env: Annotated[list[EnvVar], Field(max_length=64, json_schema_extra=LIST_BY_NAME)] = Field(default_factory=list)
     """Further environment variables. Those that a field of this resource stands for are refused."""
 
     RULES: ClassVar = (*ARGUMENT_RULES, *ENV_RULES)
@@ -139,6 +141,7 @@ class Resources(SpecModel):
     RULES: ClassVar = (
         Rule(
             cel="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || "
+            "!isQuantity(string(self.requests[k])) || !isQuantity(string(self.limits[k])) || "
             "quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",
             check=_within_limits,
             message="each of spec.resources.requests must be at most the limit of the same name",

@@ -7,6 +7,7 @@ from pydantic import Field
 from gemmaserve_operator.api.base import ApiModel
 
 MAX_FAILURES: Final = 5
+_BY_TYPE: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 
 Phase = Literal["Verifying", "WaitingForCapacity", "Starting", "Serving", "RollingOut", "Degraded", "Failed"]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -133,7 +134,7 @@ class GemmaServeStatus(ApiModel):
     """The revision that is to replace it."""
     history: Annotated[list[HistoryEntry], Field(max_length=51)] = Field(default_factory=list)
     """Past revisions, newest first."""
-    conditions: list[ConditionStatus] = Field(default_factory=list)
+    conditions: Annotated[list[ConditionStatus], Field(json_schema_extra=_BY_TYPE)] = Field(default_factory=list)
     """What holds, and why."""
     summary: Summary
     """Columns of `kubectl get`."""

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from gemmaserve_operator.api import reasons
 from gemmaserve_operator.api.conditions import DEGRADED, PROGRESSING, READY, Condition, render_conditions
+from gemmaserve_operator.api.metadata import NAME_RULE
 from gemmaserve_operator.api.spec import GemmaServeSpec
 from gemmaserve_operator.planning.events import build_events
 from gemmaserve_operator.planning.obstacles import find_obstacle
@@ -25,11 +26,12 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:
     previous = resource.get("status") or {}
     if resource["metadata"].get("deletionTimestamp"):
         return Plan(writes=(), status=previous)
+    if not NAME_RULE.check(resource["metadata"]["name"]):
+        return _invalid(resource, NAME_RULE.message, now)
     try:
         spec = GemmaServeSpec.model_validate(resource.get("spec") or {})
     except ValidationError as error:
-        status = _invalid_status(resource, _explain(error), now)
-        return Plan(writes=(), status=status, events=build_events(previous, status))
+        return _invalid(resource, _explain(error), now)
     view = build_view(snapshot, spec, now)
     rollout = roll_out(view)
     status = build_status(view, rollout, find_obstacle(view))
@@ -39,6 +41,12 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:
         events=build_events(previous, status),
         requeue_after=rollout.requeue_after,
     )
+
+
+def _invalid(resource: Json, message: str, now: datetime) -> Plan:
+    """What serves goes on serving, untouched."""
+    status = _invalid_status(resource, message, now)
+    return Plan(writes=(), status=status, events=build_events(resource.get("status") or {}, status))
 
 
 def _explain(error: ValidationError) -> str:
@@ -51,7 +59,7 @@ def _explain(error: ValidationError) -> str:
 
 
 def _invalid_status(resource: Json, message: str, now: datetime) -> Json:
-    """The last status, with what is wrong with the spec. What serves goes on serving, untouched."""
+    """The last status, with what is wrong with the spec."""
     previous = resource.get("status") or {}
     generation = int(resource["metadata"].get("generation") or 0)
     faulty = [
