@@ -19,6 +19,10 @@ demo-down: venv ## remove what `make demo` left
 test: lint unit chart contract parser ## everything but the end-to-end tests: lint, types, layers, unit, chart, API server, vLLM code
 
 
+generate: venv ## what is generated from the types: the CRD, docs/api.md
+	@$(PY) -m gemmaserve_operator.api.crd > charts/gemmaserve-operator/files/gemmaserves.yaml
+	@$(PY) -m gemmaserve_operator.api.reference > docs/api.md
+
 lint: venv ## ruff, mypy, import-linter
 	@echo "==> lint"
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
@@ -62,4 +66,4 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package gemmaserve-operator --no-emit-package gemmaserve-parser --no-emit-package localcluster requirements/dev.in -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header operator/pyproject.toml -o operator/requirements.txt -c requirements/dev.txt
 
-.PHONY: help demo demo-down test lint unit chart contract parser e2e venv lock
+.PHONY: help demo demo-down test generate lint unit chart contract parser e2e venv lock
