@@ -156,8 +156,11 @@ class Gemma4Scanner:
             return []
         self._finished = True
         truncated = reason in _TRUNCATIONS
-        if held := self._reader.flush():
+        held = self._reader.flush()
+        if held and self._state != _CALL:
             self._text(held)
+        if self._state == _CALL and not truncated:
+            self._mend_call()
         if self._state == _CALL:
             self._end_call(None, truncated=truncated)
         if self._state == _CONTENT:
@@ -246,9 +249,11 @@ class Gemma4Scanner:
         self._release_thought(Content if as_content else Reasoning)
 
     def _release_thought(self, kind: type[Content | Reasoning]) -> None:
-        for text in self._thought or ():
-            self._say(kind, text)
-        self._thought = None
+        if self._thought is not None:
+            text = "".join(self._thought)
+            self._thought = None
+            if text.strip():
+                self._say(kind, text)
 
     # Markers, by state.
 
@@ -335,6 +340,20 @@ class Gemma4Scanner:
         if marker is not None and marker is not CALL_CLOSE:
             self._marker(marker)
 
+    def _mend_call(self) -> None:
+        """A string that was never closed has swallowed the rest of the answer: end the call at its close marker."""
+        mended = None if self._body.outside_strings() else self._body.without_unclosed()
+        if mended is None:
+            return
+        self._body, rest = mended
+        self._body.outside_strings()
+        self._end_call(CALL_CLOSE)
+        for piece in rest:
+            if isinstance(piece, Marker):
+                self._marker(piece)
+            else:
+                self._text(piece)
+
     def _believes(self, reading: Reading, marker: Marker | None) -> bool:
         """Whether what reads as a call was opened like one."""
         if self._opener == CALL_OPEN:
@@ -350,19 +369,22 @@ class Gemma4Scanner:
                 self._close_run()
                 self._events.append(call)
             self._calls_seen += 1
-        self._enter_content()
+        if self._back_to == _REASONING:
+            # The channel is still open. What follows is thought, or an answer whose model forgot to close it.
+            self._state, self._label, self._thought, self._thought_size = _REASONING, None, [], 0
+        else:
+            self._enter_content()
         if reading.rest.strip():
-            self._read_content(reading.rest)
+            self._text(reading.rest)
 
     def _revert(self, closer: str = "") -> None:
         """What was taken for a call is text after all. Its markers go, unless they may have been text too."""
-        source = self._body.source()
-        text = self._body.text_between(source, 0, len(source)) + (self._header or "")
-        self._header = None
+        header, self._header = self._header or "", None
         self._state = self._back_to
-        typed = self._opener != CALL_OPEN or (self._back_to == _REASONING and self._text_decides)
-        if typed:
-            text = self._opener + text + (closer if self._back_to == _REASONING else "")
+        if self._back_to == _REASONING and self._text_decides:
+            text = self._opener + self._body.source() + header + closer
+        else:
+            text = ("" if self._opener == CALL_OPEN else self._opener) + self._body.as_text() + header
         if not text.strip():
             return
         self._edge = False

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from gemmaserve_parser.core.escapes import unescape
-from gemmaserve_parser.core.markers import DELIMITER
+from gemmaserve_parser.core.markers import CALL_CLOSE, DELIMITER, Marker
 
 PUNCTUATION = "punctuation"  # one of { } [ ] ( ) , : =
 BARE = "bare"  # a run of anything else, not stripped
@@ -20,10 +20,13 @@ STRING = "string"  # delimited or in ordinary quotes; the value is the string
 STRING_END = "string end"  # a delimiter that closes a string whose opening delimiter is missing
 
 OPENER_OF = {"}": "{", "]": "[", ")": "("}
+_CLOSER_OF = {opener: closer for closer, opener in OPENER_OF.items()}
 
 _STRUCTURE = re.compile(r"""[{}\[\](),:="'<]""")
 _QUOTE_OR_ESCAPE = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 _KEY_AHEAD = re.compile(r"[\w.$-]{1,64}\s*[:=]")
+_PAIR_AHEAD = re.compile(r"""\s*(?:[}\])"',]|[^{}\[\](),:="'<]{1,128}(?:[:=]|<\|"\|>\s*[:=]))""")
+_SEPARATOR_AHEAD = re.compile(r"\s*[:=]")
 _NOT_SPACE = re.compile(r"\S")
 
 
@@ -63,6 +66,7 @@ class BodyLexer:
         self._text = ""  # what is being cut, from offset _base of the body on
         self._base = 0
         self._bare = 0  # where the current bare run starts in _text
+        self._solid = 0  # no character but white space stands in it before here
         self._odd = False  # within it, an odd number of delimiters stood for quotes
         self._open: _OpenString | None = None
         self._strict = False
@@ -86,6 +90,14 @@ class BodyLexer:
         """The whole body as written."""
         return "".join(self._parts)
 
+    def as_text(self) -> str:
+        """The body as content: delimiters written as ordinary quotes, other real markers left out."""
+        return "".join(
+            '"' if part is DELIMITER else part
+            for part in self._parts
+            if part is DELIMITER or not isinstance(part, Marker)
+        )
+
     def text_between(self, source: str, start: int, end: int) -> str:
         """A part of `source()` as text, its real delimiters written as ordinary quotes."""
         pieces: list[str] = []
@@ -94,6 +106,34 @@ class BodyLexer:
             start = offset + len(DELIMITER)
         pieces.append(source[start:end])
         return '"'.join(pieces)
+
+    def without_unclosed(self) -> tuple[BodyLexer, list[str]] | None:
+        """Mend a body whose last string was never closed, although the call was.
+
+        Returns:
+            The body up to a close marker within that string, the string ended before the brackets in front of the
+            marker, and the parts after the marker; None when there is no such marker.
+        """
+        if self._open is None:
+            return None
+        first = self._delimiter_parts[self._open.opener]
+        closers = "".join(_CLOSER_OF[opener] for opener in reversed(self._stack))
+        for index in range(first + 1, len(self._parts)):
+            if self._parts[index] is not CALL_CLOSE:
+                continue
+            text = "".join(self._parts[first + 1 : index])
+            value = _without_end(text, closers)
+            if value is None:
+                return None
+            mended = BodyLexer()
+            for part in self._parts[:first]:
+                mended.append_delimiter() if part is DELIMITER else mended.append(part)
+            mended.append_delimiter()
+            mended.append(value)
+            mended.append_delimiter()
+            mended.append(closers)
+            return mended, self._parts[index + 1 :]
+        return None
 
     def outside_strings(self) -> bool:
         """Cut what has come; whether the marker that follows stands outside every delimited string."""
@@ -106,7 +146,7 @@ class BodyLexer:
         self._text = "".join(self._parts[first_part:])
         self._base = self._size - len(self._text)
         self._lexed = len(self._parts)
-        self._bare = 0
+        self._bare = self._solid = 0
 
     def _cut(self, position: int) -> bool:
         while position >= 0:
@@ -125,7 +165,7 @@ class BodyLexer:
         if char == "<":
             return self._read_delimiter(at) if self._is_delimiter(at) else at + 1
         if char in "\"'":
-            if char in self._hopeless or _NOT_SPACE.search(self._text, self._bare, at):
+            if char in self._hopeless or not self._blank_before(at):
                 return at + 1
             return self._read_quoted(char, at)
         self._end_bare(at)
@@ -151,7 +191,7 @@ class BodyLexer:
     def _read_delimiter(self, at: int) -> int:
         """A delimiter outside strings opens one, closes one that was never opened, or stands for a quote."""
         after = at + len(DELIMITER)
-        if not _NOT_SPACE.search(self._text, self._bare, at):
+        if self._blank_before(at):
             self._open = _OpenString(self._next)
             self._next += 1
             return after
@@ -205,9 +245,11 @@ class BodyLexer:
     def _closes(self, position: int) -> bool:
         """Whether a quote that ends at `position` ends its string, by what follows; anything else is data."""
         match = _NOT_SPACE.search(self._text, position)
-        if match is None or match.group() == ",":
+        if match is None:
             return True
         char = match.group()
+        if char == ",":
+            return not self._stack or self._stack[-1] == "[" or self._pair_follows(match.end())
         if char in OPENER_OF:
             return self._depths[OPENER_OF[char]] > 0
         if char in ":=":
@@ -216,17 +258,43 @@ class BodyLexer:
             return self._is_delimiter(match.start())
         return bool(self._stack) and _KEY_AHEAD.match(self._text, match.start()) is not None
 
+    def _pair_follows(self, position: int) -> bool:
+        """Whether what stands after a comma in an object can go on like one."""
+        if _PAIR_AHEAD.match(self._text, position):
+            return True
+        match = _NOT_SPACE.search(self._text, position)
+        if match is None or not self._is_delimiter(match.start()):
+            return match is None
+        index = bisect_left(self._delimiters, self._base + match.end(), self._next)
+        end = self._delimiters[index] - self._base + len(DELIMITER) if index < len(self._delimiters) else position
+        return _SEPARATOR_AHEAD.match(self._text, end) is not None
+
     def _is_delimiter(self, at: int) -> bool:
         offset = self._base + at
         index = bisect_left(self._delimiters, offset, self._next)
         return index < len(self._delimiters) and self._delimiters[index] == offset
 
+    def _blank_before(self, at: int) -> bool:
+        match = _NOT_SPACE.search(self._text, self._solid, at)
+        self._solid = match.start() if match else at
+        return match is None
+
     def _end_bare(self, end: int) -> None:
-        if _NOT_SPACE.search(self._text, self._bare, end):
+        if not self._blank_before(end):
             self._add(BARE, self._text[self._bare : end], self._bare, end)
-        self._bare = end
+        self._bare = self._solid = end
 
     def _add(self, kind: str, value: str, start: int, end: int) -> None:
         self.tokens.append(Token(kind, value, self._base + start, self._base + end))
-        self._bare = end
+        self._bare = self._solid = end
         self._odd = False
+
+
+def _without_end(text: str, closers: str) -> str | None:
+    """`text` without the brackets, innermost first, that it ends with; None when it ends otherwise."""
+    for closer in reversed(closers):
+        text = text.rstrip()
+        if not text.endswith(closer):
+            return None
+        text = text[:-1]
+    return text

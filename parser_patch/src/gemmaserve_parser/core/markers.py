@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -131,12 +131,18 @@ class MarkerReader:
         else:
             expected.extend(self._spelled(token_ids))
         real: list[bool] = []
+        left = Counter(text for text, _ in expected)
         taken = 0
         for text in typed:
-            # A look-alike that began in an earlier delta has no counterpart here: skip ahead only when there is one.
-            place = next((i for i in range(taken, len(expected)) if expected[i][0] == text), None)
-            real.append(place is not None and expected[place][1])
-            taken = taken if place is None else place + 1
+            is_real = False
+            # A look-alike that began in an earlier delta has no counterpart here: look ahead only when there is one.
+            found_it = not left[text]
+            while not found_it:
+                ahead, is_real = expected[taken]
+                found_it = ahead == text
+                left[ahead] -= 1
+                taken += 1
+            real.append(is_real)
         self._awaited = deque(_BY_TEXT[text] for text, is_real in expected[taken:] if is_real)
         return real
 
