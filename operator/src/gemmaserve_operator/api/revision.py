@@ -3,9 +3,8 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Self
-
-from pydantic import ValidationError
 
 from gemmaserve_operator.api.spec import GemmaServeSpec, RevisionSpec
 
@@ -54,6 +53,8 @@ class Revision:
 
     name: str
     spec: RevisionSpec
+    spec_hash: str
+    """The name of the first attempt at the same spec: what all attempts at it have in common."""
     drain_timeout_seconds: int
     """As it was when the revision was made: part of the pod, though no reason for a new revision."""
     attempt: str = ""
@@ -64,12 +65,13 @@ class Revision:
         return cls(
             name=revision_hash(spec, attempt),
             spec=RevisionSpec.model_validate(_canonical(spec)),
+            spec_hash=revision_hash(spec),
             drain_timeout_seconds=spec.rollout.drain_timeout_seconds,
             attempt=attempt,
         )
 
     def to_record(self) -> str:
-        """The annotation from which `from_record` makes this revision again."""
+        """The annotation from which `read_revision` makes this revision again."""
         record = {
             "version": HASH_INPUT_VERSION,
             "spec": _canonical(self.spec),
@@ -79,16 +81,20 @@ class Revision:
             record["attempt"] = self.attempt
         return _compact(record)
 
-    @classmethod
-    def from_record(cls, name: str, record: str | None) -> Self | None:
-        """The revision of that name from its record; None when the record is missing or not that revision's."""
-        try:
-            content = json.loads(record or "")
-            spec = RevisionSpec.model_validate(content["spec"])
-            attempt = str(content.get("attempt", ""))
-            drain = int(content["drainTimeoutSeconds"])
-        except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
-            return None
-        if revision_hash(spec, attempt) != name:
-            return None
-        return cls(name=name, spec=spec, drain_timeout_seconds=drain, attempt=attempt)
+
+@lru_cache(maxsize=4096)
+def read_revision(name: str, record: str) -> Revision | None:
+    """The revision of that name from its record; None when the record is missing or not that revision's.
+
+    Cached: every plan reads the records of all children, and they hardly ever change.
+    """
+    try:
+        content = json.loads(record)
+        spec = RevisionSpec.model_validate(content["spec"])
+        attempt = str(content.get("attempt", ""))
+        drain = int(content["drainTimeoutSeconds"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if revision_hash(spec, attempt) != name:
+        return None
+    return Revision(name=name, spec=spec, spec_hash=revision_hash(spec), drain_timeout_seconds=drain, attempt=attempt)

@@ -40,7 +40,9 @@ def needs_apply(desired: Json, observed: Json) -> str | None:
         for key in present:
             if key.startswith(_OURS) and key not in wanted:
                 return f"metadata.{kind}.{key}"
-    path = _differs(desired, observed, ())
+    # Items of a list bear no apiVersion and kind of their own; a store may hold them so.
+    content = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind")}
+    path = _differs(content, observed, ())
     return None if path is None else ".".join(path)
 
 

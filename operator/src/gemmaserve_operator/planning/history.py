@@ -16,8 +16,8 @@ def build_history(
     now = format_time(view.now)
     entries = {entry.revision: entry for entry in _read(previous)}
     gone = dig(previous, "candidateRevision", "name")
-    if gone and gone not in (view.active, view.candidate):
-        entries.setdefault(gone, _entry(_past(previous), "Superseded", reasons.ROLLOUT_UNFINISHED, now, now))
+    if gone and gone not in (view.active, view.candidate, *entries):
+        entries = {gone: _entry(_past(previous), "Superseded", reasons.ROLLOUT_UNFINISHED, now, now)} | entries
     for name, entry in entries.items():
         if entry.outcome == "Active" and name != view.active:
             entries[name] = entry.model_copy(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gemmaserve_operator.api import names
-from gemmaserve_operator.api.revision import Revision, VerifiedRevision, attempt_of, revision_hash
+from gemmaserve_operator.api.revision import Revision, VerifiedRevision, attempt_of, read_revision, revision_hash
 from gemmaserve_operator.api.spec import GemmaServeSpec
 from gemmaserve_operator.desired.common import Owner
 from gemmaserve_operator.planning.objects import (
@@ -44,12 +44,12 @@ class RevisionState:
     def revision(self) -> Revision | None:
         """What this revision is made from, by the record that its children carry."""
         records = (annotation(child, names.ANNOTATION_REVISION_SPEC) for child in self.children)
-        return next((found for record in records if (found := Revision.from_record(self.name, record))), None)
+        return next((found for record in records if record and (found := read_revision(self.name, record))), None)
 
     @property
     def verdict(self) -> Verdict | None:
         """The gate's verdict, by the first child that records one."""
-        records = (Verdict.from_annotations(child) for child in (self.deployment, self.service, self.job))
+        records = (Verdict.from_annotations(child) for child in (self.job, self.deployment, self.service))
         return next((found for found in records if found is not None), None)
 
     @property
@@ -194,7 +194,7 @@ def _find_target(
     revision that already serves from a digest has nothing to try again.
     """
     wanted = revision_hash(spec)
-    same = [state for state in states.values() if (made := state.revision) and revision_hash(made.spec) == wanted]
+    same = [state for state in states.values() if (made := state.revision) and made.spec_hash == wanted]
     serves = next((state for state in same if state.name == active), None)
     used = any(annotation(child, names.ANNOTATION_RETRY) == attempt for s in states.values() for child in s.children)
     if attempt and not used and not (serves and spec.image.digest):
