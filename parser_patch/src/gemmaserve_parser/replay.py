@@ -262,7 +262,12 @@ def _markers(model: str) -> Sequence[str]:
 def _scanner(case: Case) -> Scanner:
     if case.model == "harmony":
         scanner: Scanner = _harmony().HarmonyScanner(
-            case.tools, calls=case.calls_wanted, marker_ids=case.marker_ids, decode=case.decode
+            case.tools,
+            calls=case.calls_wanted,
+            first_call_only=case.request.get("parallel_tool_calls") is False,
+            reasoning=case.request.get("include_reasoning") is not False,
+            marker_ids=case.marker_ids,
+            decode=case.decode,
         )
         return scanner
     return gemma4.Gemma4Scanner(
