@@ -11,7 +11,7 @@ This file is copied into the demo's serving image and runs there, in vLLM's engi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vllm.v1.sample.logits_processor import LogitsProcessor, MoveDirectionality
 
@@ -27,7 +27,7 @@ END_OF_TURN_ID = 106
 
 
 class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not installed where this is type-checked
-    """Keeps, for each row of the batch that asked for it, the forced ids and vLLM's own list of what was said so far."""
+    """Keeps, for each row of the batch that is forced, its ids and vLLM's own list of what was said so far."""
 
     @classmethod
     def validate_params(cls, sampling_params: SamplingParams) -> None:
@@ -36,8 +36,8 @@ class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not inst
         if forced is not None and not _is_list_of_ids(forced):
             raise ValueError(f"vllm_xargs.{FIELD} must be a list of token ids (integers, 0 or more)")
 
-    def __init__(self, vllm_config: VllmConfig, device: torch.device, is_pin_memory: bool) -> None:  # noqa: ARG002, FBT001
-        """vLLM's own signature; nothing of it is needed."""
+    def __init__(self, vllm_config: VllmConfig, device: torch.device, is_pin_memory: bool) -> None:  # noqa: ARG002
+        """Take what vLLM gives; nothing of it is needed."""
         self._rows: dict[int, tuple[list[int], list[int]]] = {}
 
     def is_argmax_invariant(self) -> bool:
@@ -72,5 +72,5 @@ class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not inst
         return logits
 
 
-def _is_list_of_ids(value: Any) -> bool:
+def _is_list_of_ids(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, int) and item >= 0 for item in value)
