@@ -44,7 +44,7 @@ class Model(SpecModel):
     RULES: ClassVar = (
         Rule(
             cel=f"self.uri.matches(r'{URI_PATTERN}')",
-            check=lambda self: re.search(URI_PATTERN, self.uri) is not None,
+            check=lambda self: re.fullmatch(URI_PATTERN, self.uri) is not None,
             message="spec.model.uri must be hf://ORG/MODEL, pvc://CLAIM/PATH, oci://IMAGE[:TAG|@sha256:...] "
             "or file:///PATH",
         ),
