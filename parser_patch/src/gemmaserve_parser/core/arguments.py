@@ -10,6 +10,9 @@ from gemmaserve_parser.core.lexer import BARE, OPENER_OF, PUNCTUATION, STRING, S
 if TYPE_CHECKING:
     from gemmaserve_parser.core.lexer import BodyLexer
 
+#: In tokens: the separator is looked for no further.
+_LONGEST_KEY = 16
+
 _OPENERS = frozenset(OPENER_OF.values())
 
 
@@ -133,21 +136,34 @@ class ArgumentReader:
         return token.start if token else len(self._source)
 
     def _key(self) -> str:
-        token = self._tokens[self.index]
-        length = self._key_length(self.index)
-        if not length:
+        first = self._tokens[self.index]
+        separator = self._separator(self.index)
+        if separator is None:
             raise MalformedError
-        self.index += length
-        return token.value.strip() if token.kind == BARE else token.value
+        last = self._tokens[separator - 1]
+        self.index = separator + 1
+        if first.kind == STRING:
+            return first.value
+        end = last.start if last.kind == STRING_END else last.end
+        return self._lexer.text_between(self._source, first.start, end).strip()
 
-    def _key_length(self, index: int) -> int:
-        """How many tokens from `index` on are a key and its separator; 0 when they are none."""
-        token = self._token(index)
-        if token is None or token.kind not in {STRING, BARE}:
-            return 0
-        after = self._token(index + 1)
-        length = 3 if after is not None and after.kind == STRING_END else 2
-        return length if self._at(":=", index + length - 1) else 0
+    def _separator(self, index: int) -> int | None:
+        """Where the separator stands of the key that starts at token `index`; None when no key starts there.
+
+        A bare key is words, brackets in pairs among them (`Send mail (draft)`).
+        """
+        first = self._token(index)
+        if first is None or first.kind not in {STRING, BARE}:
+            return None
+        depth = 0
+        for place in range(index + 1, min(index + _LONGEST_KEY, len(self._tokens))):
+            token = self._tokens[place]
+            if token.kind == PUNCTUATION and token.value in ":=" and depth == 0:
+                return place
+            depth += (token.value == "(") - (token.value == ")") if token.kind == PUNCTUATION else 0
+            if first.kind == STRING or depth < 0 or (token.kind == PUNCTUATION and token.value not in "()"):
+                return None
+        return None
 
     def _starts_pair(self, index: int) -> bool:
         """Whether the tokens from `index` on begin the next pair, or end the object."""
@@ -156,7 +172,7 @@ class ArgumentReader:
             return True
         if token.kind == PUNCTUATION:
             return token.value in OPENER_OF or token.value == ","
-        return self._key_length(index) > 0
+        return self._separator(index) is not None
 
     def _ends_value(self, *, in_array: bool) -> bool:
         token = self._peek()

@@ -102,7 +102,8 @@ class MarkerReader:
     def _split(self, text: str, found: list[Marker] | None, token_ids: Sequence[int]) -> list[str]:
         window = self._held + text
         matches = list(_ANY.finditer(window))
-        real = self._real(matches, found, token_ids)
+        behind = fragment_start(window) < len(window)
+        real = self._real(matches, found, token_ids, behind=behind)
         pieces: list[str] = []
         position = 0
         for match, is_real in zip(matches, real, strict=True):
@@ -120,13 +121,16 @@ class MarkerReader:
             pieces.append(window[position:keep])
         return pieces
 
-    def _real(self, matches: list[re.Match[str]], found: list[Marker] | None, token_ids: Sequence[int]) -> list[bool]:
+    def _real(
+        self, matches: list[re.Match[str]], found: list[Marker] | None, token_ids: Sequence[int], *, behind: bool
+    ) -> list[bool]:
+        """Which matches are real; `behind` says that the text may lack the end of its last marker."""
         if found is None:
             return [True] * len(matches)
         awaited = self._awaited
         typed = [match.group() for match in matches]
         expected: list[tuple[str, bool]] = [(marker, True) for marker in awaited]
-        if typed == [*awaited, *found] or self._decode is None or len(token_ids) < 2:
+        if (typed == [*awaited, *found] and not behind) or self._decode is None or len(token_ids) < 2:
             expected.extend((marker, True) for marker in found)
         else:
             expected.extend(self._spelled(token_ids))
