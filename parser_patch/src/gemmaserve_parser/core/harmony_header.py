@@ -44,12 +44,16 @@ class Message(NamedTuple):
         call: The name of the tool that is called; empty: it is no call.
         declared: Whether the request declared that tool.
         text: What the body is when it is no call.
+        channel: As the header names it; empty: not at all.
+        recipient: As the header names it, of a message that is neither call nor text.
         foreign: Somebody else's message, a tool's result or a user's turn, that the model made up.
     """
 
     call: str = ""
     declared: bool = False
     text: type[Content | Reasoning] | None = None
+    channel: str = ""
+    recipient: str = ""
     foreign: bool = False
 
 
@@ -112,14 +116,15 @@ class Header:
         recipients = [match["to"] or match["bare"] or "" for match in _RECIPIENT.finditer(" ".join(texts))]
         if _MODEL in recipients or (self._started and _OTHER_SPEAKER.match(texts[0])):
             return Message(foreign=True)
+        channel = self._channel(texts)
         names = [name for name in (_function(recipient, tools) for recipient in recipients) if name]
         if names:
             name = next((name for name in names if tools.resolve(name) == name), names[0])
-            return Message(call=name, declared=tools.resolve(name) is not None)
-        channel = self._channel(texts)
-        if channel != "final" and any(recipient not in _AUDIENCE for recipient in recipients):
-            return Message()
-        return Message(text=Reasoning if channel == "analysis" else Content)
+            return Message(call=name, declared=tools.resolve(name) is not None, channel=channel)
+        others = [recipient for recipient in recipients if recipient not in _AUDIENCE]
+        if others and channel != "final":
+            return Message(channel=channel, recipient=others[0])
+        return Message(text=Reasoning if channel == "analysis" else Content, channel=channel)
 
     def body(self, message: Message) -> str:
         """The body that began in the header itself, because `<|message|>` was left out; empty when there is none."""
