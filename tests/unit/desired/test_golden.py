@@ -27,7 +27,7 @@ def test_deployment(owner, make_verified, check_golden, request, kind):
 
 def test_main_service(owner, check_golden):
     routing = RoutingService(type="LoadBalancer", port=8080)
-    check_golden("service-main", build_main_service(owner, "0123456789", routing, switched_at="2026-01-01T00:00:00Z"))
+    check_golden("service-main", build_main_service(owner, "0123456789", routing))
 
 
 def test_revision_service(owner, make_verified, check_golden):

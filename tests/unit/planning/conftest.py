@@ -292,8 +292,8 @@ class Cluster:
         return [obj["metadata"]["name"] for obj in self.of(kind)]
 
 
-@pytest.fixture(name="Cluster")
-def _cluster_class():
+@pytest.fixture
+def make_cluster():
     return Cluster
 
 

@@ -46,8 +46,9 @@ ANNOTATION_TEMPLATE_VERSION: Final = f"{GROUP}/template-version"
 """On a Deployment: the version of the pod template's builder; another version's template is left as it stands."""
 ANNOTATION_FAILED: Final = f"{GROUP}/failed"
 """On a candidate's Deployment that was given up: reason, message and time as JSON."""
-ANNOTATION_SWITCHED_AT: Final = f"{GROUP}/switched-at"
-"""On the main Service: when its selector last moved (RFC 3339, UTC)."""
+ANNOTATION_SERVING_SINCE: Final = f"{GROUP}/serving-since"
+"""On a Deployment: when traffic moved to it (RFC 3339, UTC). What bears it may be serving: it goes only once its
+successor is confirmed, and the latest one is found again when the main Service is lost."""
 
 CONTAINER_GATE: Final = "gate"
 CONTAINER_SERVER: Final = "server"

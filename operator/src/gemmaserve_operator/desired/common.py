@@ -24,7 +24,9 @@ class Owner:
     uid: str
 
 
-def build_metadata(owner: Owner, name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Json:
+def build_metadata(
+    owner: Owner, name: str, labels: Mapping[str, str], annotations: Mapping[str, str] | None = None
+) -> Json:
     """Metadata of a child; Kubernetes deletes it with its owner."""
     metadata: Json = {
         "name": name,

@@ -1,6 +1,7 @@
 """The Deployment of a revision: vLLM on the image that the gate has verified, by digest."""
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from gemmaserve_operator.api import names
@@ -40,7 +41,7 @@ def build_deployment(
     *,
     replicas: int,
     progress_deadline_seconds: int,
-    failed: str | None = None,
+    marks: Mapping[str, str] | None = None,
 ) -> Json:
     """The Deployment of a verified revision.
 
@@ -49,12 +50,11 @@ def build_deployment(
         verified: What is served; pods run the very image that the gate has passed.
         replicas: How many pods.
         progress_deadline_seconds: When Kubernetes reports that pods do not come up.
-        failed: Why this revision was given up as a candidate, as JSON, if it was.
+        marks: Annotations that tell what has become of the revision (served, given up).
     """
     revision = verified.revision
     annotations = verified_annotations(verified) | {names.ANNOTATION_TEMPLATE_VERSION: TEMPLATE_VERSION}
-    if failed is not None:
-        annotations[names.ANNOTATION_FAILED] = failed
+    annotations |= marks or {}
     labels = names.labels(owner.name, names.COMPONENT_SERVER, revision.name)
     return {
         "apiVersion": "apps/v1",

@@ -6,21 +6,13 @@ from gemmaserve_operator.api.spec import RoutingService
 from gemmaserve_operator.desired.common import Json, Owner, build_metadata, verified_annotations
 
 
-def build_main_service(owner: Owner, revision: str, routing: RoutingService, *, switched_at: str) -> Json:
-    """The Service that clients use, selecting the pods of one revision.
-
-    Args:
-        owner: The GemmaServe, which gives the Service its name.
-        revision: Name of the revision that receives traffic.
-        routing: Type and port.
-        switched_at: When the selector came to name this revision (RFC 3339).
-    """
-    annotations = {names.ANNOTATION_SWITCHED_AT: switched_at}
+def build_main_service(owner: Owner, revision: str, routing: RoutingService) -> Json:
+    """The Service that clients use, named as the GemmaServe, selecting the pods of one revision."""
     labels = names.labels(owner.name, names.COMPONENT_ENDPOINT)
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": build_metadata(owner, names.main_service_name(owner.name), labels, annotations),
+        "metadata": build_metadata(owner, names.main_service_name(owner.name), labels),
         "spec": {
             "type": routing.type,
             "selector": names.server_selector(owner.name, revision),

@@ -1,6 +1,7 @@
 """The candidate: its pods beside, or in place of, those that serve, until they are ready to be switched to."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,7 +10,7 @@ from gemmaserve_operator.api.revision import VerifiedRevision
 from gemmaserve_operator.api.times import format_time, parse_time
 from gemmaserve_operator.desired.deployment import build_deployment
 from gemmaserve_operator.desired.services import build_revision_service
-from gemmaserve_operator.planning.objects import condition, created, dig
+from gemmaserve_operator.planning.objects import annotation, condition, created, dig
 from gemmaserve_operator.planning.problems import PodContext, Problem, find_problem
 from gemmaserve_operator.planning.types import Json, Write
 from gemmaserve_operator.planning.view import RevisionState, View
@@ -30,15 +31,25 @@ class Serving:
     requeue_after: float | None = None
 
 
-def serve(view: View, verified: VerifiedRevision, *, replicas: int, failed: str | None = None) -> tuple[Write, ...]:
-    """The writes that bring a verified revision's Deployment and Service to what they should be."""
+def serve(
+    view: View, verified: VerifiedRevision, *, replicas: int, marks: Mapping[str, str] | None = None
+) -> tuple[Write, ...]:
+    """The writes that bring a verified revision's Deployment and Service to what they should be.
+
+    Marks are added to those that the Deployment bears.
+    """
     state = view.state(verified.revision.name)
+    borne = {
+        key: value
+        for key in (names.ANNOTATION_FAILED, names.ANNOTATION_SERVING_SINCE)
+        if (value := annotation(state.deployment, key)) is not None
+    }
     deployment = build_deployment(
         view.owner,
         verified,
         replicas=replicas,
         progress_deadline_seconds=view.spec.rollout.progress_deadline_seconds,
-        failed=failed,
+        marks=borne | dict(marks or {}),
     )
     return (
         *ensure(keep_foreign_template(deployment, state.deployment), state.deployment, view.strangers),
@@ -50,9 +61,7 @@ def bring_up(view: View, verified: VerifiedRevision) -> Serving:
     """The next step that brings the candidate's pods up."""
     state = view.state(verified.revision.name)
     if state.failed is not None:
-        return Serving(
-            writes=serve(view, verified, replicas=0, failed=state.failed), problem=_given_up(state.failed), failed=True
-        )
+        return Serving(writes=serve(view, verified, replicas=0), problem=_given_up(state.failed), failed=True)
     if state.deployment is None:
         return _create(view, verified)
     writes = serve(view, verified, replicas=view.spec.replicas)
@@ -62,7 +71,11 @@ def bring_up(view: View, verified: VerifiedRevision) -> Serving:
     missed, wait = _deadline(view, state, problem)
     if missed is not None and view.active is not None:
         failed = json.dumps({"reason": missed.reason, "message": missed.message, "at": format_time(view.now)})
-        return Serving(writes=serve(view, verified, replicas=0, failed=failed), problem=missed, failed=True)
+        return Serving(
+            writes=serve(view, verified, replicas=0, marks={names.ANNOTATION_FAILED: failed}),
+            problem=missed,
+            failed=True,
+        )
     ready, asked = ready_replicas(state), view.spec.replicas
     progress = Problem(
         reasons.STARTING_PODS,

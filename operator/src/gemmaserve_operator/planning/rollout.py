@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from gemmaserve_operator.api import reasons
+from gemmaserve_operator.api import names, reasons
 from gemmaserve_operator.api.revision import VerifiedRevision
+from gemmaserve_operator.api.times import format_time
 from gemmaserve_operator.planning.candidate import Serving, bring_up, pod_problem, serve, short_of_gpus_since
 from gemmaserve_operator.planning.gate import Gate, pass_gate
-from gemmaserve_operator.planning.objects import condition, created, dig, is_leaving
+from gemmaserve_operator.planning.objects import condition, created, dig
 from gemmaserve_operator.planning.problems import Problem
 from gemmaserve_operator.planning.traffic import is_confirmed, receives_traffic, route_to, scale_down_wait
 from gemmaserve_operator.planning.types import Write
@@ -59,7 +60,7 @@ def _next_step(view: View, gate: Gate, verified: VerifiedRevision | None, candid
     if candidate is None:
         return Serving(problem=_active_problem(view))
     if candidate.ready:
-        return _switch(view)
+        return _switch(view, verified)
     return candidate if view.active is None else _with_capacity(view, candidate)
 
 
@@ -67,13 +68,18 @@ def _active_problem(view: View) -> Problem | None:
     return pod_problem(view, view.state(view.target.name))
 
 
-def _switch(view: View) -> Serving:
+def _switch(view: View, verified: VerifiedRevision) -> Serving:
     name = view.target.name
     if view.spec.rollout.paused:
         message = f"Revision {name} is ready; paused before traffic moves to it. Set spec.rollout.paused: false"
         return Serving(progress=Problem(reasons.PAUSED, message))
     progress = Problem(reasons.SWITCHING_TRAFFIC, f"Traffic moves to revision {name}")
-    return Serving(writes=route_to(view, name), progress=progress)
+    marked = serve(view, verified, replicas=view.spec.replicas, marks=_serving_since_now(view))
+    return Serving(writes=(*marked, *route_to(view, name)), progress=progress)
+
+
+def _serving_since_now(view: View) -> dict[str, str]:
+    return {names.ANNOTATION_SERVING_SINCE: format_time(view.now)}
 
 
 def _with_capacity(view: View, candidate: Serving) -> Serving:
@@ -107,7 +113,9 @@ def _keep_active(view: View, verified: VerifiedRevision | None, candidate: Servi
         return ()
     replicas = 0 if _gives_way(view, state, verified, candidate) else view.spec.replicas
     moves = candidate is not None and candidate.ready and not view.spec.rollout.paused
-    return (*(() if moves else route_to(view, view.active)), *serve(view, serving, replicas=replicas))
+    marks = {} if state.serving_since else _serving_since_now(view)
+    kept = serve(view, serving, replicas=replicas, marks=marks)
+    return kept if moves else (*route_to(view, view.active), *kept)
 
 
 def _gives_way(view: View, active: RevisionState, verified: VerifiedRevision | None, candidate: Serving | None) -> bool:
@@ -137,9 +145,9 @@ def _clean_up(view: View) -> tuple[tuple[Write, ...], Problem | None, float | No
     for state in view.states.values():
         if state.name in (view.active, view.target.name):
             continue
-        if _is_serving(view, state) and not is_confirmed(view):
+        if receives_traffic(view, state.name) or (state.serving_since and not is_confirmed(view)):
             progress = Problem(reasons.SWITCHING_TRAFFIC, f"Waiting until only revision {view.active} has endpoints")
-        elif _is_serving(view, state) and (delay := scale_down_wait(view)) > 0:
+        elif state.serving_since and state.pods and (delay := scale_down_wait(view)) > 0:
             wait = delay
             progress = Problem(reasons.DRAINING_OLD_REVISION, f"Revision {state.name} stays for the scale-down delay")
         else:
@@ -149,12 +157,6 @@ def _clean_up(view: View) -> tuple[tuple[Write, ...], Problem | None, float | No
                 message = f"Revision {state.name} finishes its requests: {len(state.pods)} pods left"
                 progress = Problem(reasons.DRAINING_OLD_REVISION, message)
     return (*writes, *_old_jobs(view)), progress, wait
-
-
-def _is_serving(view: View, state: RevisionState) -> bool:
-    """Whether pods of a revision may still be answering: they are endpoints, or ready and not yet told to stop."""
-    ready = any(condition(pod, "Ready") is not None and not is_leaving(pod) for pod in state.pods)
-    return receives_traffic(view, state.name) or ready
 
 
 def _old_jobs(view: View) -> tuple[Write, ...]:

@@ -3,21 +3,17 @@
 from datetime import timedelta
 
 from gemmaserve_operator.api import names
-from gemmaserve_operator.api.times import format_time, parse_time
+from gemmaserve_operator.api.times import parse_time
 from gemmaserve_operator.desired.services import build_main_service
-from gemmaserve_operator.planning.objects import annotation, created, dig, label, name_of
+from gemmaserve_operator.planning.objects import dig, label, name_of
 from gemmaserve_operator.planning.types import Json, Write
 from gemmaserve_operator.planning.view import View
 from gemmaserve_operator.planning.writes import ensure
 
 
 def route_to(view: View, revision: str) -> tuple[Write, ...]:
-    """The main Service selecting this revision; the time of the switch is kept when it does already."""
-    selected = dig(view.main_service, "spec", "selector", names.LABEL_REVISION)
-    kept = annotation(view.main_service, names.ANNOTATION_SWITCHED_AT) if selected == revision else None
-    service = build_main_service(
-        view.owner, revision, view.spec.routing.service, switched_at=kept or format_time(view.now)
-    )
+    """The main Service selecting this revision."""
+    service = build_main_service(view.owner, revision, view.spec.routing.service)
     return ensure(service, view.main_service, view.strangers)
 
 
@@ -62,8 +58,7 @@ def is_confirmed(view: View) -> bool:
 
 def scale_down_wait(view: View) -> float:
     """Seconds until the revisions that traffic has left may go."""
-    service = view.main_service
-    switched = parse_time(annotation(service, names.ANNOTATION_SWITCHED_AT) or (created(service) if service else None))
+    switched = parse_time(view.state(view.active).serving_since) if view.active else None
     if switched is None:
         return 0.0
     delay = timedelta(seconds=view.spec.rollout.scale_down_delay_seconds)

@@ -64,6 +64,11 @@ class RevisionState:
         return annotation(self.deployment, names.ANNOTATION_FAILED)
 
     @property
+    def serving_since(self) -> str | None:
+        """When traffic moved to this revision, if it ever did."""
+        return annotation(self.deployment, names.ANNOTATION_SERVING_SINCE)
+
+    @property
     def created(self) -> str | None:
         """When its first child was made."""
         return min((created(child) for child in self.children), default=None)
@@ -110,7 +115,7 @@ def build_view(snapshot: Snapshot, spec: GemmaServeSpec, now: datetime) -> View:
     states = _sort_by_revision(snapshot, owner)
     services = {name_of(service): service for service in _owned(snapshot.services, owner)}
     main = services.get(names.main_service_name(owner.name))
-    active = _find_active(snapshot, states, main)
+    active = _find_active(states, main)
     strangers = frozenset(
         (kind, name_of(child))
         for kind, children in (
@@ -170,18 +175,18 @@ def _sort_by_revision(snapshot: Snapshot, owner: Owner) -> dict[str, RevisionSta
     }
 
 
-def _find_active(snapshot: Snapshot, states: Mapping[str, RevisionState], main: Json | None) -> str | None:
+def _find_active(states: Mapping[str, RevisionState], main: Json | None) -> str | None:
     """The revision that the main Service selects, if it is a verified one of ours.
 
-    While that Service is missing or points elsewhere (somebody deleted or edited it), the status tells what was
-    active. Without both, the ordinary road leads there again: a revision that is ready is switched to.
+    While that Service is missing or points elsewhere (somebody deleted or edited it), it is the one that traffic
+    moved to last, by its own mark.
     """
-    selected = dig(main, "spec", "selector") or {}
-    hints = [selected.get(names.LABEL_REVISION), dig(snapshot.resource, "status", "activeRevision", "name")]
-    for revision in hints:
-        if isinstance(revision, str) and revision in states and states[revision].verified is not None:
-            return revision
-    return None
+    selected = dig(main, "spec", "selector", names.LABEL_REVISION)
+    if selected in states and states[selected].verified is not None:
+        return str(selected)
+    served = [state for state in states.values() if state.serving_since and state.verified]
+    latest = max(served, key=lambda state: (state.serving_since, state.name), default=None)
+    return latest.name if latest else None
 
 
 def _find_target(
