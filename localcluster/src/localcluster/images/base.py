@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from localcluster.images import vllm_cpu
-from localcluster.images.shell import cache_directory, run_logged
+from localcluster.images.shell import image_cache, run_logged
 
 SUITE = "bookworm"
 PACKAGES = ("python3", "python3-venv", "ca-certificates", "libgomp1", "libnuma1")
@@ -20,11 +20,11 @@ _UNUSED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info
 
 def write_python_context(context: Path) -> None:
     """Make `rootfs.tar` in `context`: a minimal Debian with `PACKAGES`."""
-    with tempfile.TemporaryDirectory(dir=cache_directory("images"), prefix="rootfs-") as scratch:
+    with tempfile.TemporaryDirectory(dir=image_cache(), prefix="rootfs-") as scratch:
         root = Path(scratch, "root")
         command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root)]
         command += [mirror] if (mirror := _debian_mirror()) else []
-        log = cache_directory("images") / "debootstrap.log"
+        log = image_cache() / "debootstrap.log"
         run_logged(command, what="python image: a minimal Debian (debootstrap)", log=log)
         for folder in (*_UNUSED, "var/cache/apt/archives"):
             shutil.rmtree(root / folder, ignore_errors=True)

@@ -16,8 +16,10 @@ from typing import Literal
 from localcluster.images import base, recipes, vllm_cpu
 from localcluster.images.recipes import Recipe
 from localcluster.images.registry import find_digest
-from localcluster.images.shell import CommandError, cache_directory, run_logged, say
+from localcluster.images.shell import CommandError, image_cache, run_logged
+from localcluster.paths import locked
 from localcluster.tinymodel.checkpoint import write_checkpoint
+from localcluster.tools import say
 
 ImageName = Literal["python", "base", "serving", "operator", "demo"]
 Parser = Literal["ours", "upstream"]
@@ -73,7 +75,8 @@ def build_image(name: ImageName, *, parser: Parser = "ours", skip_smoke: bool = 
         FileNotFoundError: a tool is missing and cannot be installed here; the message names the command.
     """
     ensure_tools()
-    return _ensure(recipe_of(name, parser=parser, skip_smoke=skip_smoke))
+    with locked(image_cache() / "lock", lambda: say("  waiting for another build of images to end ...")):
+        return _ensure(recipe_of(name, parser=parser, skip_smoke=skip_smoke))
 
 
 def push_image(name: ImageName, registry: str, *, parser: Parser = "ours", skip_smoke: bool = False) -> PushedImage:
@@ -209,12 +212,12 @@ def _parent(recipe: Recipe) -> str | None:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=cache_directory("images"), prefix="context-") as folder:
+    with tempfile.TemporaryDirectory(dir=image_cache(), prefix="context-") as folder:
         yield Path(folder)
 
 
 def _log(name: str) -> Path:
-    return cache_directory("images") / f"{name}.log"
+    return image_cache() / f"{name}.log"
 
 
 def _locked_vllm_version() -> str:

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from localcluster.errors import ClusterError
+from localcluster.paths import cache_dir
+from localcluster.tools import say
+
 HEARTBEAT_SECONDS = 15
 LAST_LINES = 40
 
 
-class CommandError(RuntimeError):
+class CommandError(ClusterError):
     """A command failed; the message holds the end of what it printed and the file with all of it."""
 
 
-def say(message: str) -> None:
-    """One line of progress, on standard error: standard output is for results."""
-    print(message, file=sys.stderr, flush=True)
-
-
-def cache_directory(purpose: str) -> Path:
-    """`${GEMMASERVE_CACHE:-~/.cache/gemmaserve}/<purpose>`, made if it is not there."""
-    root = Path(os.environ.get("GEMMASERVE_CACHE") or Path.home() / ".cache" / "gemmaserve")
-    directory = root / purpose
+def image_cache() -> Path:
+    """Where logs and build contexts are kept; made if it is not there."""
+    directory = cache_dir() / "images"
     directory.mkdir(parents=True, exist_ok=True)
     return directory
 
