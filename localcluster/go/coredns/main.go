@@ -1,4 +1,4 @@
-// CoreDNS with only the plugins that answer for a cluster's Services.
+// CoreDNS with only what it takes to answer for a cluster's Services and pods.
 package main
 
 import (
@@ -6,7 +6,6 @@ import (
 	"github.com/coredns/coredns/coremain"
 
 	_ "github.com/coredns/coredns/plugin/bind"
-	_ "github.com/coredns/coredns/plugin/cache"
 	_ "github.com/coredns/coredns/plugin/errors"
 	_ "github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
@@ -14,6 +13,6 @@ import (
 
 func main() {
 	// The order in which a query passes the plugins.
-	dnsserver.Directives = []string{"bind", "errors", "cache", "kubernetes", "forward"}
+	dnsserver.Directives = []string{"bind", "errors", "kubernetes", "forward"}
 	coremain.Run()
 }

@@ -9,8 +9,10 @@ from typing import Self
 from localcluster.controlplane import audit_log
 from localcluster.errors import ClusterError
 from localcluster.lifecycle import bring_up, take_down
+from localcluster.node import registry_of
 from localcluster.paths import Report
 from localcluster.processes import Process
+from localcluster.sandbox import Sandbox
 from localcluster.state import Options, State
 from localcluster.tools import program, say
 
@@ -94,7 +96,7 @@ class Cluster:
     @property
     def registry(self) -> str | None:
         """Host and port of the cluster's registry (plain HTTP), for pushes and in pods; None without a node."""
-        return f"{self._state.subnet.node}:5000" if self._state and self._state.subnet else None
+        return registry_of(self._state.subnet) if self._state and self._state.subnet else None
 
     @property
     def audit_log(self) -> Path | None:
@@ -121,6 +123,17 @@ class Cluster:
         if done.returncode:
             raise ClusterError(f"`{shown}` failed ({done.returncode}): {done.stderr.strip()}")
         return done.stdout
+
+    def load(self, archive: Path) -> None:
+        """Put the images of an OCI archive (`buildah push IMAGE oci-archive:FILE:NAME`) where the kubelet finds them.
+
+        Raises:
+            ClusterError: the cluster has no node of its own, or the archive could not be read.
+        """
+        if self._state is None or self._state.subnet is None:
+            raise ClusterError("this cluster has no node of localcluster's to load images into")
+        sandbox = Sandbox(self._state.folder, self._state.subnet)
+        sandbox.run(["ctr", "--namespace=k8s.io", "images", "import", str(archive.resolve())])
 
     def stop(self) -> None:
         """Remove the cluster and everything it left; one that the user named by KUBECONFIG stays as it is."""

@@ -68,10 +68,21 @@ def write_control_plane(state: State, authority: Authority) -> None:
     )
 
 
-def write_yaml(path: Path, content: object) -> None:
-    """Write `content` as YAML, with the folders it takes."""
+def write(path: Path, text: str) -> None:
+    """Write a file that holds something else, with the folders it takes, for its owner alone.
+
+    A file that already holds `text` is left alone: kube-proxy ends when its configuration is written.
+    """
+    if path.exists() and path.read_text() == text:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def write_yaml(path: Path, content: object) -> None:
+    """Write `content` as YAML, if that changes the file."""
+    write(path, yaml.safe_dump(content, sort_keys=False))
 
 
 def kubeconfig_of(state: State, user: str) -> Path:
@@ -80,15 +91,13 @@ def kubeconfig_of(state: State, user: str) -> Path:
 
 
 def write_kubeconfig(state: State, authority: Authority, user: str, path: Path) -> None:
-    """A kubeconfig that needs no other file, so that it can be copied; readable to its owner alone."""
+    """A kubeconfig that needs no other file, so that it can be copied."""
 
     def encoded(file: Path) -> str:
         return base64.b64encode(file.read_bytes()).decode()
 
     ca = encoded(authority.path("ca"))
     certificate = {"client-certificate-data": encoded(authority.path(user))}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
     write_yaml(
         path,
         {

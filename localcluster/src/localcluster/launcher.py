@@ -8,6 +8,7 @@ from pathlib import Path
 
 from localcluster.controlplane import Component
 from localcluster.errors import ClusterError
+from localcluster.packages import SYSTEM_PATH
 from localcluster.paths import Report
 from localcluster.processes import Process, only_child, start, tail
 
@@ -62,7 +63,8 @@ class Launcher:
         log = self.log(component.name)
         log.parent.mkdir(parents=True, exist_ok=True)
         records_dir(self.folder).mkdir(parents=True, exist_ok=True)
-        pid = start([*self.enter, *component.command], log, os.environ)
+        environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}"}
+        pid = start([*self.enter, *component.command], log, environment)
         process = only_child(pid) if self.enter else Process.of(pid)
         if process is None:
             raise self.failure(component.name, "ended as soon as it was started")

@@ -1,24 +1,30 @@
 """Brings clusters up and takes them down. Both can be called at any time, in any state, and finish the work."""
 
 import http.client
+import json
+import platform
 import shutil
 import ssl
-import urllib.error
 import urllib.request
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
+from localcluster import node, sandbox
+from localcluster.archive import write_archive
 from localcluster.certs import Authority
 from localcluster.controlplane import control_plane, write_control_plane
 from localcluster.errors import ClusterError
 from localcluster.launcher import Launcher, recorded
-from localcluster.network import free_ports
+from localcluster.network import Subnet, choose_subnet, free_ports
+from localcluster.packages import ensure_packages
 from localcluster.paths import Report, clusters_dir, locked
 from localcluster.processes import Process
+from localcluster.sandbox import Sandbox
 from localcluster.state import Options, State, cluster_names, folder_of, load_state
-from localcluster.tools import kubernetes_dir
+from localcluster.tools import kubernetes_dir, program
 
-_PORTS = ("apiserver", "etcd", "etcd-peer")
+_PORTS = {"apiserver": 6443, "etcd": 2379, "etcd-peer": 2380}
 _API_TIMEOUT = 180.0
 
 
@@ -29,6 +35,8 @@ def bring_up(name: str, options: Options, owner: Process | None, report: Report)
         ClusterError: a program is missing or failed, or the cluster exists with other options.
     """
     folder_of(name)  # refuses what is not a name before anything is built
+    if options.node:
+        ensure_packages(report)
     remove_orphans(report)
     programs = kubernetes_dir(needed_programs(options), report)
     with _lock(name, report):
@@ -62,19 +70,36 @@ def needed_programs(options: Options) -> list[str]:
     programs = ["etcd", "kube-apiserver", "kubectl"]
     programs += ["kube-controller-manager"] if options.controllers else []
     programs += ["kube-scheduler"] if options.scheduler else []
+    programs += ["kubelet", "kube-proxy", "pause", "fakegpu"] if options.node else []
     return programs
 
 
-def api_answers(state: State, path: str = "/readyz") -> bool:
-    """Whether the API server answers a GET of `path` by the cluster's admin with success."""
+def api_get(state: State, path: str) -> dict[str, Any] | None:
+    """What the API server answers to a GET of `path` by the cluster's admin; None if it does not, or refuses.
+
+    An answer that is not JSON counts as an empty object.
+    """
     certs = state.folder / "certs"
+    context = ssl.create_default_context(cafile=certs / "ca.crt")
+    context.load_cert_chain(certs / "admin.crt", certs / "admin.key")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
-        context = ssl.create_default_context(cafile=certs / "ca.crt")
-        context.load_cert_chain(certs / "admin.crt", certs / "admin.key")
-        with urllib.request.urlopen(state.server + path, context=context, timeout=5):  # noqa: S310 - always https
-            return True
+        with opener.open(state.server + path, timeout=5) as answer:
+            content = answer.read()
     except (OSError, http.client.HTTPException):
-        return False
+        return None
+    try:
+        found: dict[str, Any] = json.loads(content)
+    except ValueError:
+        return {}
+    return found
+
+
+def node_is_ready(found: dict[str, Any] | None, gpus: int) -> bool:
+    """Whether a Node object, as the API server gives it, can take pods and offers that many GPUs."""
+    status = (found or {}).get("status", {})
+    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", []))
+    return ready and int(status.get("allocatable", {}).get(node.GPU_RESOURCE, 0)) == gpus
 
 
 def _lock(name: str, report: Report) -> AbstractContextManager[None]:
@@ -84,30 +109,63 @@ def _lock(name: str, report: Report) -> AbstractContextManager[None]:
 
 
 def _settle(name: str, options: Options, programs: Path, owner: Process | None) -> State:
-    folder_of(name).mkdir(parents=True, mode=0o700)
-    ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
-    state = State(name, options, str(programs), ports, owner=owner)
-    state.save()
+    with locked(clusters_dir() / ".locks" / ".subnets"):
+        folder_of(name).mkdir(parents=True, mode=0o700)
+        if options.node:
+            ports, subnet = _PORTS, choose_subnet(sandbox.routes(), _octets_taken())
+        else:
+            ports, subnet = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)), None
+        state = State(name, options, str(programs), ports, subnet, owner)
+        state.save()
     return state
 
 
+def _octets_taken() -> set[int]:
+    states = map(load_state, cluster_names())
+    return {state.subnet.octet for state in states if state and state.subnet}
+
+
 def _start(state: State, report: Report) -> None:
-    write_control_plane(state, Authority(state.folder / "certs"))
+    authority = Authority(state.folder / "certs")
+    write_control_plane(state, authority)
     launcher = Launcher(state.folder, report)
-    started = launcher.ensure(control_plane(state))
-    if started:
-        report(f"cluster {state.name!r}: started {', '.join(started)}")
-    launcher.wait("an API server that is ready", lambda: api_answers(state), "kube-apiserver", _API_TIMEOUT)
+    if state.subnet:
+        holder = Sandbox(state.folder, state.subnet)
+        holder.ensure(Path(state.programs) / "pause")
+        launcher.enter = holder.enter()
+    launcher.ensure(control_plane(state))
+    launcher.wait("API server", lambda: api_get(state, "/readyz") is not None, "kube-apiserver", _API_TIMEOUT)
+    if state.subnet:
+        _start_node(state, state.subnet, authority, launcher)
     if state.options.controllers:
         # The controller manager makes it for each namespace, and pods need it.
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        launcher.wait("controllers that work", lambda: api_answers(state, account), "kube-controller-manager")
+        launcher.wait("service account", lambda: api_get(state, account) is not None, "kube-controller-manager")
+
+
+def _start_node(state: State, subnet: Subnet, authority: Authority, launcher: Launcher) -> None:
+    coredns = program("coredns", launcher.report)
+    node.write_node(state, subnet, authority, sandbox.make_cgroups(state.name))
+    launcher.ensure(node.container_runtime(state))
+    pause = state.folder / "pause.tar"
+    write_archive(pause, node.PAUSE_IMAGE, {"/pause": Path(state.programs) / "pause"}, ["/pause"], platform.machine())
+    holder = Sandbox(state.folder, subnet)
+    launcher.wait("containerd", lambda: holder.succeeds(["ctr", "version"]), "containerd")
+    holder.run(["ctr", "--namespace=k8s.io", "images", "import", str(pause)])
+    admin = [str(Path(state.programs) / "kubectl"), f"--kubeconfig={state.folder / 'kubeconfig'}"]
+    sandbox.run([*admin, "apply", "--filename=-"], stdin=json.dumps(node.access_for_dns()))
+    launcher.ensure(node.node_agents(state, subnet, coredns))
+    path = f"/api/v1/nodes/{node.node_name(state)}"
+    launcher.wait("Ready node", lambda: node_is_ready(api_get(state, path), state.options.gpus), "kubelet")
 
 
 def _remove(name: str) -> bool:
     folder = folder_of(name)
     if not folder.is_dir():
         return False
+    state = load_state(name)
+    if state and state.subnet:
+        Sandbox(folder, state.subnet).remove()
     for process in recorded(folder).values():
         process.stop(grace=0)  # nothing of what they would still write down is kept
     shutil.rmtree(folder)
