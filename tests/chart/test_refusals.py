@@ -1,0 +1,72 @@
+"""A wrong value is refused before anything is installed, with a message that names it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"replica": 2}, ["additional properties 'replica' not allowed"]),
+        ({"image": {"digset": "x"}}, ["/image", "'digset' not allowed"]),
+        ({"image": {"digest": "0.1.0"}}, ["/image/digest", "sha256"]),
+        ({"image": {"repository": "registry.example/op@sha256:00"}}, ["/image/repository"]),
+        ({"image": {"pullPolicy": "always"}}, ["/image/pullPolicy", "IfNotPresent"]),
+        ({"replicas": -1}, ["/replicas", "minimum"]),
+        ({"replicas": "2"}, ["/replicas", "want integer"]),
+        ({"maxConcurrentGates": 0}, ["/maxConcurrentGates"]),
+        ({"watchNamespaces": "team-a"}, ["/watchNamespaces", "want array"]),
+        ({"watchNamespaces": ["Team A"]}, ["/watchNamespaces/0", "Team A"]),
+        ({"metrics": {"service": {"port": 70000}}}, ["/metrics/service/port"]),
+        ({"metrics": {"serviceMonitor": {"interval": "often"}}}, ["/metrics/serviceMonitor/interval", "often"]),
+        ({"resources": {"limit": {}}}, ["/resources", "'limit' not allowed"]),
+        ({"image": {"repository": ""}}, ["image.repository is not set", "docker build --target operator"]),
+        ({"serviceAccount": {"create": False}}, ["serviceAccount.name must be set"]),
+        (
+            {"metrics": {"service": {"enabled": False}, "serviceMonitor": {"enabled": True}}},
+            ["metrics.serviceMonitor.enabled needs metrics.service.enabled"],
+        ),
+    ],
+    ids=lambda value: json.dumps(value)[:60] if isinstance(value, dict) else "",
+)
+def test_refused(render, values, words):
+    rendered = render(**values)
+    assert not rendered.objects
+    for word in words:
+        assert word in rendered.error
+
+
+def test_the_schema_knows_every_value_and_no_other(chart_folder):
+    """`resources` is Kubernetes' own type, and maps of the user's are of no names of ours."""
+
+    def check(values, schema, path):
+        known = schema.get("properties", {}).keys() - {"global"}
+        assert values.keys() == known, path
+        for name, inner in schema["properties"].items():
+            if name not in {"global", "resources"} and "properties" in inner:
+                check(values[name], inner, f"{path}/{name}")
+
+    schema = json.loads((chart_folder / "values.schema.json").read_text())
+    check(yaml.safe_load((chart_folder / "values.yaml").read_text()), schema, "")
+
+
+def test_every_object_of_the_schema_is_closed(chart_folder):
+    def check(schema, path):
+        if "properties" in schema:
+            assert schema["additionalProperties"] is False, path
+        for name, inner in schema.get("properties", {}).items():
+            check(inner, f"{path}/{name}")
+
+    check(json.loads((chart_folder / "values.schema.json").read_text()), "")
+
+
+def test_every_value_has_a_description_in_the_readme(chart_folder):
+    readme = (chart_folder / "README.md").read_text()
+    rows = [line.split("|") for line in readme.splitlines() if line.startswith("| ") and "Default" not in line]
+    assert len(rows) > 30
+    for row in rows:
+        assert row[4].strip(), f"{row[1].strip()} has no description in values.yaml"
