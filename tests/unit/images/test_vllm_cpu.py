@@ -11,7 +11,6 @@ import pytest
 
 from localcluster.images.vllm_cpu import add_nvidia_placeholders, mark_cpu_build
 
-
 needs_gcc = pytest.mark.skipif(
     shutil.which("gcc") is None, reason="gcc is not installed; building an image installs it"
 )
