@@ -1,11 +1,70 @@
-"""Fixtures of the scanner's tests, and the hypothesis profile of `make fuzz`."""
+"""What the scanner's tests share, and the hypothesis profile of `make fuzz`."""
 
+import json
 import os
+from typing import NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from gemmaserve_parser.core.events import Content, Reasoning, ToolCall
+from gemmaserve_parser.core.gemma4 import Gemma4Scanner
 
 settings.register_profile("default", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "fuzz", max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100000")), deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "fuzz",
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100000")),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+class Answer(NamedTuple):
+    """What a client would see."""
+
+    calls: list[tuple[str, dict]]
+    content: str
+    reasoning: str
+
+
+def _answer(events) -> Answer:
+    return Answer(
+        [(event.name, json.loads(event.arguments)) for event in events if isinstance(event, ToolCall)],
+        "".join(event.text for event in events if isinstance(event, Content)),
+        "".join(event.text for event in events if isinstance(event, Reasoning)),
+    )
+
+
+@pytest.fixture(scope="session")
+def scan():
+    """Scan a text whose markers are told by their characters: whole, by five and by one, which must agree.
+
+    `§` stands for the string delimiter.
+    """
+
+    def scan(text: str, tools=(), *, finish: str = "stop", **settings) -> Answer:
+        text = text.replace("§", '<|"|>')
+        answers = []
+        for size in (len(text) or 1, 5, 1):
+            scanner = Gemma4Scanner(tools, **settings)
+            events = []
+            for start in range(0, len(text), size):
+                events += scanner.feed(text[start : start + size])
+            answers.append(_answer(events + scanner.finish(finish)))
+        assert answers[0] == answers[1] == answers[2]
+        return answers[0]
+
+    return scan
+
+
+@pytest.fixture(scope="session")
+def tool():
+    """A declared tool from its name and the schemas of its parameters."""
+
+    def tool(name: str, **properties):
+        parameters = {"type": "object", "properties": properties}
+        return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+    return tool

@@ -87,7 +87,7 @@ class ArgumentReader:
                 self.index += 1
             elif self._at("{("):
                 # Doubled braces, and one JSON object inside parentheses.
-                if value:
+                if value or len(self._open) == MAX_DEPTH:
                     raise MalformedError
                 value.update(self._object())
             else:
@@ -232,5 +232,7 @@ class ArgumentReader:
 
     def _ends_bare(self, char: str, *, nested: bool, in_array: bool) -> bool:
         if char == ",":
-            return not nested and (in_array or self._starts_pair(self.index + 1))
+            following = self._token(self.index + 1)
+            goes_on = following is not None and following.kind == BARE and not self._starts_pair(self.index + 1)
+            return not nested and (in_array or not goes_on)
         return char in OPENER_OF and self._encloses(char)

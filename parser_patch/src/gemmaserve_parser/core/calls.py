@@ -47,6 +47,10 @@ class Tools:
         ends = (written[match.end() :] for match in _NAMESPACE_END.finditer(written))
         return next((end for end in ends if end in self._schemas), None)
 
+    def any_starts_with(self, start: str) -> bool:
+        """Whether a declared name starts so."""
+        return any(name.startswith(start) for name in self._schemas)
+
     def schema(self, name: str) -> Schema:
         """The parameters of a tool; of an undeclared one, none."""
         return self._schemas.get(name) or Schema(None)
@@ -78,6 +82,12 @@ def header_opens(text: str, tools: Tools, *, declared_only: bool = False) -> boo
     if match is not None and match.group("opener"):
         return _name(match, tools, declared_only=declared_only) is not None
     return None if len(text) <= _LONGEST_HEADER and _UNFINISHED_HEADER.match(text) else False
+
+
+def begins_call(text: str, tools: Tools) -> bool:
+    """Whether an unfinished header is the start of a call and not of a sentence after a stray marker."""
+    start = text.strip().lstrip(":")
+    return start.startswith("call:") or "call:".startswith(start) or tools.any_starts_with(start)
 
 
 def read_calls(body: BodyLexer, tools: Tools, *, marked_end: bool) -> Reading | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gemmaserve_parser.core.calls import Tools, header_opens, read_calls
+from gemmaserve_parser.core.calls import Tools, begins_call, header_opens, read_calls
 from gemmaserve_parser.core.events import Content, Event, Reasoning
 from gemmaserve_parser.core.lexer import BodyLexer
 from gemmaserve_parser.core.markers import (
@@ -107,6 +107,8 @@ class Gemma4Scanner:
         self._after_markup = False
         self._lead = ""
         self._fragment = ""
+        self._said = ""  # the last piece of content
+        self._gap = ""  # white space since then that only separated markup
         # Reasoning.
         self._label: str | None = ""
         self._thought: list[str] | None = [] if self._state == _REASONING else None
@@ -134,6 +136,8 @@ class Gemma4Scanner:
         Returns:
             What became certain, in the order of the text; never a part of a call.
         """
+        if self._finished:
+            return []
         for piece in self._reader.read(text, token_ids):
             if isinstance(piece, Marker):
                 self._marker(piece)
@@ -215,12 +219,19 @@ class Gemma4Scanner:
                 self._lead = lead
                 return ""
         self._edge = False
-        return start if self._after_markup else lead
+        return self._gap_before(lead) + start if self._after_markup else lead
+
+    def _gap_before(self, lead: str) -> str:
+        """The white space in front of text after markup: only what keeps it apart from the content so far."""
+        gap = self._gap or lead[: len(lead) - len(lead.lstrip())]
+        return "" if not self._said or self._said[-1].isspace() else gap
 
     def _end_content(self, *, at_end: bool = False) -> None:
         """Markup, or the end of the answer, follows: settle what is held."""
         if self._lead.strip() or (at_end and not self._after_markup):
-            self._say(Content, self._lead.lstrip() if self._after_markup else self._lead)
+            start = self._lead.lstrip()
+            self._say(Content, self._gap_before(self._lead) + start if self._after_markup else self._lead)
+        self._gap = self._gap or self._lead
         if not at_end or not _is_spoiled_marker(self._fragment):
             self._say(Content, self._fragment)
         self._lead = self._fragment = ""
@@ -273,7 +284,7 @@ class Gemma4Scanner:
         elif marker is CHANNEL_OPEN:
             self._leave_text()
             self._state, self._label = _REASONING, ""
-        elif marker is CHANNEL_CLOSE:
+        elif marker is CHANNEL_CLOSE and self._state == _REASONING:
             self._leave_text()
             self._enter_content()
         elif marker is DELIMITER:
@@ -325,15 +336,17 @@ class Gemma4Scanner:
 
     def _end_call(self, marker: Marker | None, *, truncated: bool = False) -> None:
         """The body is over: at a marker outside its strings, or at the end of the answer (None)."""
+        began = self._header is None or begins_call(self._header, self._tools)
+        restarted = self._header is not None and marker is CALL_OPEN  # a name alone is a call only once it is closed
         if self._header is not None:
             self._body.append(self._header)
             self._header = None
         reading = None
-        if self._body.outside_strings() and not truncated:
+        if self._body.outside_strings() and not truncated and not restarted:
             reading = read_calls(self._body, self._tools, marked_end=marker is CALL_CLOSE)
         if reading is not None and self._believes(reading, marker):
             self._report(reading)
-        elif self._opener == CALL_OPEN and (truncated or marker is CALL_OPEN):
+        elif self._opener == CALL_OPEN and (truncated or marker is CALL_OPEN) and began:
             self._state = self._back_to
         else:
             self._revert(CALL_CLOSE if marker is CALL_CLOSE else "")
@@ -402,6 +415,8 @@ class Gemma4Scanner:
         if kind is not self._run_kind:
             self._close_run()
             self._run_kind = kind
+        if kind is Content:
+            self._said, self._gap = text, ""
         self._run.append(text)
 
     def _close_run(self) -> None:

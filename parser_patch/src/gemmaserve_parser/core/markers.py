@@ -75,7 +75,9 @@ class MarkerReader:
         self._by_id = {id_: _BY_TEXT[text] for text, id_ in (marker_ids or {}).items() if text in _BY_TEXT}
         self._decode = decode
         self._in_text = in_text
-        self._awaited: deque[Marker] = deque()
+        #: What the text still owes, look-alikes too.
+        self._awaited: deque[tuple[str, bool]] = deque()
+        self._ordinary = ""  # the start of a look-alike whose text is late
         self._held = ""
 
     def read(self, text: str, token_ids: Sequence[int] | None) -> Sequence[str]:
@@ -127,13 +129,13 @@ class MarkerReader:
         """Which matches are real; `behind` says that the text may lack the end of its last marker."""
         if found is None:
             return [True] * len(matches)
-        awaited = self._awaited
         typed = [match.group() for match in matches]
-        expected: list[tuple[str, bool]] = [(marker, True) for marker in awaited]
-        if (typed == [*awaited, *found] and not behind) or self._decode is None or len(token_ids) < 2:
-            expected.extend((marker, True) for marker in found)
-        else:
+        late = bool(self._awaited)
+        expected = [*self._awaited]
+        if self._decode is not None and (late or behind or typed != found):
             expected.extend(self._spelled(token_ids))
+        else:
+            expected.extend((marker, True) for marker in found)
         real: list[bool] = []
         left = Counter(text for text, _ in expected)
         taken = 0
@@ -147,12 +149,14 @@ class MarkerReader:
                 left[ahead] -= 1
                 taken += 1
             real.append(is_real)
-        self._awaited = deque(_BY_TEXT[text] for text, is_real in expected[taken:] if is_real)
+        self._awaited = deque(expected[taken:])
+        if not self._awaited:
+            self._ordinary = ""
         return real
 
     def _spelled(self, token_ids: Sequence[int]) -> Iterator[tuple[str, bool]]:
         """The markers and look-alikes that these ids spell, in order, and which of them are real."""
-        run: list[str] = []
+        run = [self._ordinary]
         for id_ in token_ids:
             marker = self._by_id.get(id_)
             if marker is None:
@@ -161,7 +165,9 @@ class MarkerReader:
             yield from ((match.group(), False) for match in _ANY.finditer("".join(run)))
             run.clear()
             yield marker, True
-        yield from ((match.group(), False) for match in _ANY.finditer("".join(run)))
+        text = "".join(run)
+        yield from ((match.group(), False) for match in _ANY.finditer(text))
+        self._ordinary = text[fragment_start(text) :]
 
     def _place(self, text: str, token_ids: Sequence[int]) -> list[str]:
         """Put markers, which the text lacks, where their ids stand among the others."""
