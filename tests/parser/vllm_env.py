@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import fcntl
 import hashlib
+import importlib.metadata
 import os
 import shlex
 import shutil
@@ -92,6 +93,7 @@ def environment(version: str) -> VllmEnvironment:
     cache.mkdir(parents=True, exist_ok=True)
     with _locked(cache / "lock"):
         base = _base(cache)
+        _register_parser(base)
         front = () if version == BASE_VERSION else (_front(cache, version),)
     return VllmEnvironment(version, base / "bin" / "python", (PARSER_SOURCE, *front))
 
@@ -110,6 +112,16 @@ def _base(cache: Path) -> Path:
         _install(site_packages, locks[1])
         (target / ".done").touch()
     return target
+
+
+def _register_parser(base: Path) -> None:
+    """Let vLLM find our entry point: the parser's metadata, as the development environment has it."""
+    metadata = Path(str(importlib.metadata.distribution("gemmaserve-parser").locate_file("."))).glob(
+        "gemmaserve_parser-*.dist-info"
+    )
+    for directory in metadata:
+        target = next(base.glob("lib/python*/site-packages")) / directory.name
+        shutil.copytree(directory, target, dirs_exist_ok=True)
 
 
 def _front(cache: Path, version: str) -> Path:

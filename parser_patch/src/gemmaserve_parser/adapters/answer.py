@@ -1,0 +1,168 @@
+"""One choice's answer: a scanner set up for its request, and the order in which its events may leave."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections import deque
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from gemmaserve_parser.core.events import Content, Event, Reasoning, ToolCall
+from gemmaserve_parser.core.gemma4 import MARKERS, Gemma4Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+HEARTBEAT_SECONDS = "GEMMASERVE_HEARTBEAT_SECONDS"
+_DEFAULT_HEARTBEAT = 10.0
+
+#: Special tokens without which a tokenizer is not Gemma 4's.
+_NEEDED = ("<|tool_call>", "<tool_call|>")
+
+
+@lru_cache(maxsize=4)
+def marker_ids(tokenizer: Any) -> Mapping[str, int]:
+    """The token ids of the markers that a tokenizer has.
+
+    Raises:
+        RuntimeError: It lacks those of a tool call, so that it is not Gemma 4's.
+    """
+    vocabulary = tokenizer.get_vocab()
+    found = {str(marker): int(vocabulary[marker]) for marker in MARKERS if marker in vocabulary}
+    missing = [marker for marker in _NEEDED if marker not in found]
+    if missing:
+        raise RuntimeError(f"The tokenizer has no {' and no '.join(missing)}: this is not a Gemma 4 model")
+    return found
+
+
+def new_call_id() -> str:
+    """A fresh id for a call, in vLLM's own style."""
+    return f"chatcmpl-tool-{uuid.uuid4().hex[:16]}"
+
+
+class Answer:
+    """Reads one choice of one request.
+
+    Args:
+        tokenizer: vLLM's tokenizer of the model.
+        request: The request, of chat completions or responses.
+        reasoning: Whether thought channels are reasoning: whether the server has a reasoning parser.
+        prompt_token_ids: The rendered prompt; it may end inside a thought channel.
+
+    Raises:
+        RuntimeError: The tokenizer is not Gemma 4's.
+    """
+
+    def __init__(
+        self, tokenizer: Any, request: Any, *, reasoning: bool, prompt_token_ids: Sequence[int] | None = None
+    ) -> None:
+        ids = marker_ids(tokenizer)
+        tools = [_as_dict(tool) for tool in getattr(request, "tools", None) or ()]
+        self._scanner = Gemma4Scanner(
+            tools,
+            calls=bool(tools) and getattr(request, "tool_choice", None) != "none",
+            first_call_only=getattr(request, "parallel_tool_calls", None) is False,
+            reasoning=reasoning,
+            in_reasoning=reasoning and _ends_in_thought(prompt_token_ids or (), ids),
+            marker_ids=ids,
+            decode=lambda token_id: str(tokenizer.decode([token_id])),
+        )
+        self._hides_reasoning = getattr(request, "include_reasoning", True) is False
+
+    @property
+    def withholding(self) -> bool:
+        """Whether a client is waiting for something that is being held back."""
+        return self._scanner.withholding
+
+    def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
+        """Read a delta; what became certain."""
+        return self._visible(self._scanner.feed(text, token_ids or None))
+
+    def finish(self, reason: str | None) -> list[Event]:
+        """End the answer, for vLLM's finish reason; what was still held back."""
+        return self._visible(self._scanner.finish(reason))
+
+    def _visible(self, events: list[Event]) -> list[Event]:
+        if not self._hides_reasoning:
+            return events
+        return [event for event in events if not isinstance(event, Reasoning)]
+
+
+class Outbox:
+    """What was read and has not left yet, and what of it may leave together (rule 6)."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def put(self, events: Iterable[Event]) -> None:
+        """Add events behind those that wait."""
+        self._events.extend(events)
+
+    def take_one(self) -> list[Event]:
+        """The next event."""
+        return [self._events.popleft()] if self._events else []
+
+    def take_alike(self) -> list[Event]:
+        """The next events as far as they may share a delta: text only, or calls only."""
+        taken = self.take_one()
+        while taken and self._events and _is_call(self._events[0]) == _is_call(taken[0]):
+            taken.append(self._events.popleft())
+        return taken
+
+    def take_all(self) -> list[Event]:
+        """Everything, where no later delta can carry the rest."""
+        taken = [*self._events]
+        self._events.clear()
+        return taken
+
+
+class Heartbeat:
+    """When an empty delta is due, so that a proxy does not cut a stream that withholds a long call (rule 10)."""
+
+    def __init__(self) -> None:
+        self._interval = float(os.environ.get(HEARTBEAT_SECONDS) or _DEFAULT_HEARTBEAT)
+        self._last = time.monotonic()
+
+    def sent(self) -> None:
+        """Something else left."""
+        self._last = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether to send an empty delta now; counts as sent."""
+        if self._interval <= 0 or time.monotonic() - self._last < self._interval:
+            return False
+        self.sent()
+        return True
+
+
+def joined(events: Iterable[Event], kind: type[Content | Reasoning]) -> str | None:
+    """The text of one kind of event; None for none."""
+    return "".join(event.text for event in events if isinstance(event, kind)) or None
+
+
+def calls(events: Iterable[Event]) -> list[ToolCall]:
+    """The calls among events."""
+    return [event for event in events if isinstance(event, ToolCall)]
+
+
+def _is_call(event: Event) -> bool:
+    return isinstance(event, ToolCall)
+
+
+def _as_dict(tool: Any) -> Mapping[str, Any]:
+    return tool if isinstance(tool, dict) else dict(tool.model_dump())
+
+
+def _ends_in_thought(prompt: Sequence[int], ids: Mapping[str, int]) -> bool:
+    opens, closes, turn = (ids.get(marker) for marker in ("<|channel>", "<channel|>", "<|turn>"))
+    for token_id in reversed(prompt):
+        if token_id == opens:
+            return True
+        if token_id in {closes, turn}:
+            return False
+    return False

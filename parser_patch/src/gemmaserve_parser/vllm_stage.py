@@ -1,0 +1,239 @@
+"""The installed vLLM's own chat server with a scripted engine in place of a model.
+
+Everything between the engine's outputs and a client's chunks is the installed vLLM's code and the parser that it
+hands out for a name; the engine says what a test tells it to. There is no model, no GPU and no network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
+from vllm.outputs import CompletionOutput, RequestOutput
+from vllm.parser import ParserManager
+from vllm.plugins import load_general_plugins
+from vllm.sampling_params import RequestOutputKind, SamplingParams
+from vllm.v1.engine.async_llm import AsyncLLM
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from gemmaserve_parser.replay import Delta
+
+_MODEL = "scripted"
+
+
+class Tokenizer:
+    """A stand-in for a Gemma 4 tokenizer: the markers' ids, and the texts of the ids that a script uses."""
+
+    def __init__(self, marker_ids: Mapping[str, int], decode: Callable[[int], str]) -> None:
+        self._marker_ids = dict(marker_ids)
+        self._decode = decode
+        self.all_special_ids = [*self._marker_ids.values()]
+        self.all_special_tokens = [*self._marker_ids]
+        self.is_fast = True
+
+    def get_vocab(self) -> dict[str, int]:
+        """The markers and their ids."""
+        return self._marker_ids
+
+    def encode(self, text: str, **_: Any) -> list[int]:
+        """The id of a marker; nothing else is known."""
+        return [self._marker_ids[text]] if text in self._marker_ids else []
+
+    def decode(self, ids: int | Sequence[int], *, skip_special_tokens: bool = False, **_: Any) -> str:
+        """The text of ids."""
+        ids = [ids] if isinstance(ids, int) else ids
+        return "".join(self._decode(id_) for id_ in ids if not skip_special_tokens or id_ not in self.all_special_ids)
+
+
+class Script(NamedTuple):
+    """What the engine says for one request.
+
+    Attributes:
+        choices: For each choice its deltas, in the order of the engine's steps.
+        finish: How every choice ends: `stop` or `length`.
+        prompt_token_ids: The rendered prompt.
+    """
+
+    choices: Sequence[Sequence[Delta]]
+    finish: str = "stop"
+    prompt_token_ids: Sequence[int] = ()
+
+
+class ScriptedEngine(AsyncLLM):  # type: ignore[misc]
+    """vLLM's engine client, whose outputs are those of a script."""
+
+    def __init__(self, script: Script, markers: Sequence[str]) -> None:
+        self._script = script
+        self._markers = markers
+        self.log_requests = False
+        self.aborted: list[str] = []
+
+    def __del__(self) -> None:
+        """Nothing was started."""
+
+    async def add_request(self, request_id: str, prompt: Any, params: Any, **_: Any) -> _Collector:  # noqa: ARG002
+        """Take a request; its outputs come from the script."""
+        return _Collector(request_id, [*self._outputs(request_id, params)])
+
+    async def abort(self, request_id: str, **_: Any) -> None:
+        """Note that a request was cancelled."""
+        self.aborted.append(request_id)
+
+    def _outputs(self, request_id: str, params: Any) -> Sequence[Any]:
+        scripts = [[self._texted(delta, params) for delta in deltas] for deltas in self._script.choices]
+        if params.output_kind is not RequestOutputKind.DELTA:
+            whole = [
+                ("".join(text for text, _ in deltas), [id_ for _, ids in deltas for id_ in ids]) for deltas in scripts
+            ]
+            return [self._result(request_id, [self._output(i, *each, last=True) for i, each in enumerate(whole)], True)]
+        steps = [
+            (i, delta, position == len(deltas) - 1)
+            for position in range(max(map(len, scripts)))
+            for i, deltas in enumerate(scripts)
+            for delta in deltas[position : position + 1]
+        ]
+        ends = [*(False for _ in steps[1:]), True]
+        return [
+            self._result(request_id, [self._output(i, *delta, last=last)], end)
+            for (i, delta, last), end in zip(steps, ends, strict=True)
+        ]
+
+    def _texted(self, delta: Delta, params: Any) -> tuple[str, list[int]]:
+        text = delta.text
+        for marker in self._markers if params.skip_special_tokens else ():
+            text = text.replace(marker, "")
+        return text, [*delta.token_ids]
+
+    def _output(self, index: int, text: str, token_ids: list[int], *, last: bool) -> Any:
+        return CompletionOutput(
+            index=index,
+            text=text,
+            token_ids=token_ids,
+            cumulative_logprob=None,
+            logprobs=None,
+            finish_reason=self._script.finish if last else None,
+        )
+
+    def _result(self, request_id: str, outputs: list[Any], finished: bool) -> Any:
+        return RequestOutput(
+            request_id=request_id,
+            prompt=None,
+            prompt_token_ids=[*self._script.prompt_token_ids],
+            prompt_logprobs=None,
+            outputs=outputs,
+            finished=finished,
+            num_cached_tokens=0,
+        )
+
+
+class _Collector:
+    def __init__(self, request_id: str, outputs: list[Any]) -> None:
+        self.request_id = request_id
+        self._outputs = outputs[::-1]
+
+    def get_nowait(self) -> Any:
+        return self._outputs.pop()
+
+    async def get(self) -> Any:
+        return self._outputs.pop()
+
+    def close(self) -> None:
+        self._outputs.clear()
+
+
+class Stage:
+    """A chat server of the installed vLLM, started with these parser names.
+
+    Args:
+        tokenizer: What the script's texts and ids are told by.
+        tool_parser: `--tool-call-parser`.
+        reasoning_parser: `--reasoning-parser`; None for none.
+
+    Raises:
+        Exception: What the installed vLLM raises at its start for these names.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, tool_parser: str, reasoning_parser: str | None) -> None:
+        load_general_plugins()
+        self.tokenizer = tokenizer
+        self.parser = ParserManager.get_parser(
+            tool_parser_name=tool_parser,
+            reasoning_parser_name=reasoning_parser,
+            enable_auto_tools=True,
+            model_name=_MODEL,
+        )
+        self.tool_parser = ParserManager.get_tool_parser(tool_parser, enable_auto_tools=True)
+        self._reasoning_parser = ParserManager.get_reasoning_parser(reasoning_parser)
+
+    def stream(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        """The chunks that a client receives for a streamed request, without `[DONE]`."""
+        return asyncio.run(self._stream({**body, "stream": True}, script))
+
+    def complete(self, body: Mapping[str, Any], script: Script) -> dict[str, Any]:
+        """The response of a request that is not streamed."""
+        return asyncio.run(self._complete(body, script))
+
+    async def _stream(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        request, server, arguments = self._request(body, script, RequestOutputKind.DELTA)
+        lines = [line async for line in server.chat_completion_stream_generator(request, *arguments)]
+        data = [line.strip().removeprefix("data: ") for line in lines]
+        return [json.loads(each) for each in data if each != "[DONE]"]
+
+    async def _complete(self, body: Mapping[str, Any], script: Script) -> dict[str, Any]:
+        request, server, arguments = self._request(body, script, RequestOutputKind.FINAL_ONLY)
+        parsers: dict[str, Any] = {}
+        if "parser" in inspect.signature(server.chat_completion_full_generator).parameters:
+            parsers["parser"] = self.parser(self.tokenizer, request.tools) if self.parser is not None else None
+        elif self._reasoning_parser is not None:
+            parsers["reasoning_parser"] = self._reasoning_parser(self.tokenizer)
+        response = await server.chat_completion_full_generator(request, *arguments, **parsers)
+        return dict(response.model_dump())
+
+    def _request(self, body: Mapping[str, Any], script: Script, kind: Any) -> tuple[Any, Any, tuple[Any, ...]]:
+        request = ChatCompletionRequest(**{"model": _MODEL, "messages": [{"role": "user", "content": "go"}], **body})
+        if self.parser is not None and (request.tool_choice != "none" or self._reasoning_parser is not None):
+            request = self.parser(self.tokenizer, request.tools).adjust_request(request)
+        parameters = SamplingParams(output_kind=kind, skip_special_tokens=request.skip_special_tokens)
+        engine = ScriptedEngine(script, self.tokenizer.all_special_tokens)
+        results: AsyncIterator[Any] = engine.generate(None, parameters, "scripted")
+        return request, self._server(), (results, "scripted", _MODEL, [], self.tokenizer, _Metadata())
+
+    def _server(self) -> Any:
+        server = object.__new__(OpenAIServingChat)
+        settings: dict[str, Any] = {
+            "parser_cls": self.parser,
+            "tool_parser": self.tool_parser,
+            "reasoning_parser_cls": self._reasoning_parser,
+            "enable_auto_tools": True,
+            "use_harmony": False,
+            "tool_call_id_type": "random",
+            "response_role": "assistant",
+            "renderer": _Renderer(self.tokenizer),
+            "chat_template": None,
+            "chat_template_content_format": "auto",
+            "default_chat_template_kwargs": {},
+            "online_renderer": _Renderer(self.tokenizer),
+        }
+        off = ["enable_force_include_usage", "enable_log_deltas", "enable_log_outputs", "enable_prompt_tokens_details"]
+        off += ["enable_per_request_metrics", "_include_reasoning_tokens_details"]
+        none = ["request_logger", "system_fingerprint", "model_config"]
+        for name, value in {**dict.fromkeys(off, False), **dict.fromkeys(none), **settings}.items():
+            setattr(server, name, value)
+        return server
+
+
+class _Metadata:
+    final_usage_info: Any = None
+
+
+class _Renderer:
+    reasoning_effort_map: Any = None
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
