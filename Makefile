@@ -16,7 +16,7 @@ demo: venv ## a local cluster, the operator, an example resource, a streamed too
 demo-down: venv ## remove what `make demo` left
 	@$(PY) -m localcluster.demo down
 
-test: lint unit chart contract parser ## everything but the end-to-end tests: lint, types, layers, unit, chart, API server, vLLM code
+test: lint unit fuzz chart contract parser ## everything but the end-to-end tests: lint, types, layers, unit, chart, API server, vLLM code
 
 
 generate: venv ## what is generated from the types: the CRD, docs/api.md
@@ -32,6 +32,10 @@ lint: venv ## ruff, mypy, import-linter
 unit: venv ## unit and property tests (seconds)
 	@echo "==> unit tests"
 	@$(PYTEST) -q -n auto tests/unit tests/parser/core tests/parser/harmony tests/toolstream -m "not vllm"
+
+fuzz: venv ## the parser's properties on 100,000 random examples each (half an hour; FUZZ_EXAMPLES=1000 for less)
+	@echo "==> $${FUZZ_EXAMPLES:-100000} examples of each property"
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -v -n auto tests/parser/core/test_properties.py
 
 chart: venv ## the Helm chart: lint, rendering, schema
 	@echo "==> chart tests"
@@ -66,4 +70,4 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package gemmaserve-operator --no-emit-package gemmaserve-parser --no-emit-package localcluster requirements/dev.in -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header operator/pyproject.toml -o operator/requirements.txt -c requirements/dev.txt
 
-.PHONY: help demo demo-down test generate lint unit chart contract parser e2e venv lock
+.PHONY: help demo demo-down test generate lint unit fuzz chart contract parser e2e venv lock
