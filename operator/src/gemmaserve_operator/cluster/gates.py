@@ -1,0 +1,64 @@
+"""What all gate Jobs together say: how many run, and which images have passed in which namespace."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from gemmaserve_operator.api import names
+from gemmaserve_operator.cluster.kinds import Json
+from gemmaserve_operator.planning.objects import condition, is_leaving, label
+from gemmaserve_operator.planning.verdict import Verdict
+
+
+class GateIndex:
+    """Kept up to date Job by Job, so that no reconcile reads the Jobs of the others."""
+
+    def __init__(self) -> None:
+        self._running: set[str] = set()
+        self._digest_of: dict[str, tuple[str, str]] = {}
+        self._passed: dict[tuple[str, str], dict[str, Json]] = defaultdict(dict)
+
+    @property
+    def running(self) -> int:
+        """Gate Jobs that have been made and have not ended."""
+        return len(self._running)
+
+    def verifications(self, namespace: str) -> Mapping[str, Json]:
+        """Passed records of a namespace by image digest; of several, the one of the first Job by uid."""
+        return {
+            digest: records[min(records)] for (where, digest), records in self._passed.items() if where == namespace
+        }
+
+    def put(self, job: Json) -> None:
+        """A Job is there, or has changed."""
+        self.discard(job)
+        uid = job["metadata"]["uid"]
+        if label(job, names.LABEL_COMPONENT) != names.COMPONENT_GATE or is_leaving(job):
+            return
+        if condition(job, "Complete") is None and condition(job, "Failed") is None:
+            self._running.add(uid)
+        verdict = Verdict.from_annotations(job)
+        if verdict is not None and verdict.passed and verdict.digest is not None and _is_ours(job):
+            place = (job["metadata"]["namespace"], verdict.digest)
+            self._digest_of[uid] = place
+            self._passed[place][uid] = verdict.record.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def discard(self, job: Json) -> None:
+        """A Job is gone."""
+        uid = job["metadata"]["uid"]
+        self._running.discard(uid)
+        place = self._digest_of.pop(uid, None)
+        if place is not None:
+            self._passed[place].pop(uid)
+            if not self._passed[place]:
+                del self._passed[place]
+
+
+def _is_ours(job: Json) -> bool:
+    """Whether a GemmaServe controls the Job: a label alone proves nothing."""
+    references = job["metadata"].get("ownerReferences") or []
+    return any(
+        reference.get("controller")
+        and reference.get("kind") == names.KIND
+        and str(reference.get("apiVersion")).partition("/")[0] == names.GROUP
+        for reference in references
+    )
