@@ -138,6 +138,14 @@ class Gemma4Scanner:
         """
         if self._finished:
             return []
+        if self._reader.is_plain(text, token_ids):
+            # The two common cases, the answer's text and a long argument, at the price of an append.
+            if self._state == _CONTENT and not self._edge and not self._fragment and "<" not in text:
+                self._said, self._gap = text, ""
+                return [Content(text)] if text else []
+            if self._state == _CALL and self._header is None:
+                self._body.append(text)
+                return []
         for piece in self._reader.read(text, token_ids):
             if isinstance(piece, Marker):
                 self._marker(piece)

@@ -80,20 +80,22 @@ class MarkerReader:
         self._ordinary = ""  # the start of a look-alike whose text is late
         self._held = ""
 
+    def is_plain(self, text: str, token_ids: Sequence[int] | None) -> bool:
+        """Whether the delta is one piece of ordinary text, by a test that costs next to nothing."""
+        if self._held or self._awaited:
+            return False
+        return self._by_id.keys().isdisjoint(token_ids) if self._by_id and token_ids else "<" not in text
+
     def read(self, text: str, token_ids: Sequence[int] | None) -> Sequence[str]:
         """The delta's pieces, in order; the start of an unfinished marker is held for the next delta."""
         by_id = self._by_id
-        known = bool(by_id) and bool(token_ids or self._awaited)
-        if not known:
-            if self._held or "<" in text:
-                return self._split(text, None, ())
+        if self.is_plain(text, token_ids):
             return (text,) if text else ()
-        found = [by_id[id_] for id_ in token_ids or () if id_ in by_id]
+        if not by_id or not (token_ids or self._awaited):
+            return self._split(text, None, ())
         if not self._in_text:
             return self._place(text, token_ids or ())
-        if not found and not self._awaited and not self._held:
-            return (text,) if text else ()
-        return self._split(text, found, token_ids or ())
+        return self._split(text, [by_id[id_] for id_ in token_ids or () if id_ in by_id], token_ids or ())
 
     def flush(self) -> str:
         """What was held, at the end of the answer. A fragment of a marker whose id came is no text."""
