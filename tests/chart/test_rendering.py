@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 import yaml
+
+from gemmaserve_operator.runtime.app import PROBE_PATHS
+from gemmaserve_operator.runtime.settings import add_settings, read_settings
 
 NEEDED = {"image": {"repository": "registry.example/gemmaserve-operator"}}
 EVERYTHING = {
@@ -58,10 +63,25 @@ def test_the_image_is_named_by_tag_or_by_digest(render, default):
 
 
 def test_the_operator_is_told_what_to_do(render, default):
-    args = operator_container(default)["args"]
-    assert args == ["run", "--metrics-port=8080", "--probe-port=8081", "--leader-elect", "--max-concurrent-gates=10"]
-    args = operator_container(render(maxConcurrentGates=3, watchNamespaces=["a", "b"]))["args"]
-    assert args[4:] == ["--max-concurrent-gates=3", "--namespaces=a,b"]
+    command, *flags = operator_container(default)["args"]
+    assert command == "run"
+    lease = "--lease-name=gemmaserve-operator"
+    always = {"--metrics-port=8080", "--probe-port=8081", "--leader-elect", lease}
+    assert set(flags) == always | {"--max-concurrent-gates=10"}
+    _, *flags = operator_container(render(maxConcurrentGates=3, watchNamespaces=["a", "b"]))["args"]
+    assert set(flags) == always | {"--max-concurrent-gates=3", "--namespaces=a,b"}
+
+
+def test_the_operator_understands_what_it_is_told(render):
+    """The real command line reads the chart's arguments."""
+    _, *flags = operator_container(render(watchNamespaces=["a", "b"]))["args"]
+    parser = argparse.ArgumentParser()
+    add_settings(parser, {})
+    settings = read_settings(parser.parse_args(flags))
+    assert settings.namespaces == ("a", "b")
+    assert settings.leader_elect
+    assert settings.lease_name == "gemmaserve-operator"
+    assert (settings.metrics_port, settings.probe_port, settings.max_concurrent_gates) == (8080, 8081, 10)
 
 
 def test_probes_and_ports_are_those_of_the_arguments(default):
@@ -70,6 +90,7 @@ def test_probes_and_ports_are_those_of_the_arguments(default):
     assert ports == {"metrics": 8080, "probes": 8081}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"]["port"] == "probes", probe
+        assert container[probe]["httpGet"]["path"] in PROBE_PATHS
 
 
 def test_the_crd_is_the_generated_one_and_stays_on_uninstall(render, default, chart_folder):

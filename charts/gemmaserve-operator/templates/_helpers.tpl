@@ -52,9 +52,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs: [get, list, watch]
 - apiGroups: [gemmaserve.dev]
   resources: [gemmaserves/status]
-  verbs: [get, patch, update]
+  verbs: [patch]
 - apiGroups: [gemmaserve.dev]
-  # For children with blockOwnerDeletion where the API server checks who may set it.
+  # Children have blockOwnerDeletion, which some API servers let only those set who may do this.
   resources: [gemmaserves/finalizers]
   verbs: [update]
 - apiGroups: [batch]
@@ -68,11 +68,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
-  verbs: [get, list, watch]
-- apiGroups: ["", events.k8s.io]
+  verbs: [list, watch]
+- apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end -}}
