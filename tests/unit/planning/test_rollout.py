@@ -73,6 +73,20 @@ class TestBlueGreen:
         assert deployment_of(serving, old) is None
         assert serving.condition("Ready")["status"] == "True"
 
+    def test_the_old_revision_stays_while_its_successor_has_no_ready_endpoint(self, serving):
+        old = serving.selected
+        serving.edit(engine={"maxModelLen": 4096})
+        serving.settle()
+        serving.pods_ready = False
+        for pod in serving._pods_of(deployment_of(serving, serving.selected)):
+            serving.objects["Pod", pod["metadata"]["name"]]["status"]["conditions"].pop()
+        serving.tick(10_000)
+        serving.settle()
+        assert deployment_of(serving, old)["spec"]["replicas"] == 1
+        serving.pods_ready = True
+        serving.settle()
+        assert deployment_of(serving, old) is None
+
     def test_the_delay_counts_from_the_switch(self, serving):
         old = serving.selected
         serving.tick(500)
