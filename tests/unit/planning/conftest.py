@@ -116,9 +116,13 @@ class Cluster:
     def _delete(self, write):
         key = (write.kind, write.name)
         assert self.objects[key]["metadata"]["uid"] == write.uid
-        del self.objects[key]
+        self.remove(key)
+
+    def remove(self, key):
+        """An object goes, and its pods with it."""
+        uid = self.objects.pop(key)["metadata"]["uid"]
         for pod_key, pod in list(self.objects.items()):
-            if pod_key[0] == "Pod" and pod["metadata"]["ownerReferences"][0]["uid"] == write.uid:
+            if pod_key[0] == "Pod" and pod["metadata"]["ownerReferences"][0]["uid"] == uid:
                 del self.objects[pod_key]
 
     def stamp(self):

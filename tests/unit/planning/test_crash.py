@@ -119,7 +119,7 @@ class Chaos(RuleBasedStateMachine):
     def somebody_deletes(self, data):
         keys = [key for key in self.cluster.objects if key[0] in ("Job", "Deployment", "Service", "Pod")]
         if keys:
-            del self.cluster.objects[data.draw(st.sampled_from(sorted(keys)))]
+            self.cluster.remove(data.draw(st.sampled_from(sorted(keys))))
 
     @rule()
     def somebody_edits_the_selector(self):
