@@ -7,12 +7,11 @@ import (
 
 	_ "github.com/coredns/coredns/plugin/bind"
 	_ "github.com/coredns/coredns/plugin/errors"
-	_ "github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 )
 
 func main() {
 	// The order in which a query passes the plugins.
-	dnsserver.Directives = []string{"bind", "errors", "kubernetes", "forward"}
+	dnsserver.Directives = []string{"bind", "errors", "kubernetes"}
 	coremain.Run()
 }

@@ -99,21 +99,26 @@ def _down(options: argparse.Namespace) -> int:
 
 def _status(_: argparse.Namespace) -> int:
     rows = [("CLUSTER", "PROGRAM", "PID", "RUNS", "LOG")]
+    broken = False
     for name in cluster_names():
         state = load_state(name)
         if state is None:
             rows.append((name, "-", "-", f"broken: localcluster down --name {name}", "-"))
+            broken = True
             continue
         for program, process in recorded(state.folder).items():
             log = state.folder / "logs" / f"{program}.log"
             rows.append((name, program, str(process.pid), "yes" if process.alive() else "no", str(log)))
+            broken |= not process.alive()
     if len(rows) == 1:
         say("no clusters; `localcluster up` starts one")
         return 0
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    return 0
+    if broken:
+        say("some of it does not run: `localcluster up` with the same options starts it again")
+    return int(broken)
 
 
 def _env(options: argparse.Namespace) -> int:

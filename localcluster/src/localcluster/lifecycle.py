@@ -1,5 +1,7 @@
 """Brings clusters up and takes them down. Both can be called at any time, in any state, and finish the work."""
 
+import dataclasses
+import datetime as dt
 import http.client
 import json
 import platform
@@ -37,6 +39,7 @@ def bring_up(name: str, options: Options, owner: Process | None, report: Report)
     folder_of(name)  # refuses what is not a name before anything is built
     if options.node:
         ensure_packages(report)
+        program("coredns", report)
     remove_orphans(report)
     programs = kubernetes_dir(needed_programs(options), report)
     with _lock(name, report):
@@ -46,7 +49,11 @@ def bring_up(name: str, options: Options, owner: Process | None, report: Report)
         if state is None:
             _remove(name)  # what a start left that died before it wrote down its state
             state = _settle(name, options, programs, owner)
-        _start(state, report)
+        if not Path(state.programs).is_dir():
+            state = dataclasses.replace(state, programs=str(programs))
+            state.save()
+        started = _start(state, report)
+        report(f"cluster {name!r}: started {', '.join(started)}" if started else f"cluster {name!r} runs already")
     return state
 
 
@@ -95,10 +102,18 @@ def api_get(state: State, path: str) -> dict[str, Any] | None:
     return found
 
 
-def node_is_ready(found: dict[str, Any] | None, gpus: int) -> bool:
-    """Whether a Node object, as the API server gives it, can take pods and offers that many GPUs."""
+def node_is_ready(found: dict[str, Any] | None, gpus: int, since: dt.datetime) -> bool:
+    """Whether a Node object, as the API server gives it, can take pods and offers that many GPUs.
+
+    What was said of the node before `since` does not count: a kubelet that was killed leaves it saying Ready.
+    """
     status = (found or {}).get("status", {})
-    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", []))
+    ready = any(
+        condition["type"] == "Ready"
+        and condition["status"] == "True"
+        and dt.datetime.fromisoformat(condition["lastHeartbeatTime"]) >= since.replace(microsecond=0)
+        for condition in status.get("conditions", [])
+    )
     return ready and int(status.get("allocatable", {}).get(node.GPU_RESOURCE, 0)) == gpus
 
 
@@ -125,7 +140,7 @@ def _octets_taken() -> set[int]:
     return {state.subnet.octet for state in states if state and state.subnet}
 
 
-def _start(state: State, report: Report) -> None:
+def _start(state: State, report: Report) -> list[str]:
     authority = Authority(state.folder / "certs")
     write_control_plane(state, authority)
     launcher = Launcher(state.folder, report)
@@ -133,20 +148,21 @@ def _start(state: State, report: Report) -> None:
         holder = Sandbox(state.folder, state.subnet)
         holder.ensure(Path(state.programs) / "pause")
         launcher.enter = holder.enter()
-    launcher.ensure(control_plane(state))
+    started = launcher.ensure(control_plane(state))
     launcher.wait("API server", lambda: api_get(state, "/readyz") is not None, "kube-apiserver", _API_TIMEOUT)
     if state.subnet:
-        _start_node(state, state.subnet, authority, launcher)
+        started += _start_node(state, state.subnet, authority, launcher)
     if state.options.controllers:
         # The controller manager makes it for each namespace, and pods need it.
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         launcher.wait("service account", lambda: api_get(state, account) is not None, "kube-controller-manager")
+    return started
 
 
-def _start_node(state: State, subnet: Subnet, authority: Authority, launcher: Launcher) -> None:
+def _start_node(state: State, subnet: Subnet, authority: Authority, launcher: Launcher) -> list[str]:
     coredns = program("coredns", launcher.report)
     node.write_node(state, subnet, authority, sandbox.make_cgroups(state.name))
-    launcher.ensure(node.container_runtime(state))
+    started = launcher.ensure(node.container_runtime(state))
     pause = state.folder / "pause.tar"
     write_archive(pause, node.PAUSE_IMAGE, {"/pause": Path(state.programs) / "pause"}, ["/pause"], platform.machine())
     holder = Sandbox(state.folder, subnet)
@@ -154,19 +170,22 @@ def _start_node(state: State, subnet: Subnet, authority: Authority, launcher: La
     holder.run(["ctr", "--namespace=k8s.io", "images", "import", str(pause)])
     admin = [str(Path(state.programs) / "kubectl"), f"--kubeconfig={state.folder / 'kubeconfig'}"]
     sandbox.run([*admin, "apply", "--filename=-"], stdin=json.dumps(node.access_for_dns()))
-    launcher.ensure(node.node_agents(state, subnet, coredns))
+    now, always = dt.datetime.now(dt.UTC), dt.datetime.min.replace(tzinfo=dt.UTC)
+    started += launcher.ensure(node.node_agents(state, subnet, coredns))
+    since = now if {"kubelet", "fakegpu"} & set(started) else always
     path = f"/api/v1/nodes/{node.node_name(state)}"
-    launcher.wait("Ready node", lambda: node_is_ready(api_get(state, path), state.options.gpus), "kubelet")
+    launcher.wait("Ready node", lambda: node_is_ready(api_get(state, path), state.options.gpus, since), "kubelet")
+    return started
 
 
 def _remove(name: str) -> bool:
     folder = folder_of(name)
     if not folder.is_dir():
         return False
+    for process in recorded(folder).values():
+        process.stop(grace=0)  # nothing of what they would still write down is kept
     state = load_state(name)
     if state and state.subnet:
         Sandbox(folder, state.subnet).remove()
-    for process in recorded(folder).values():
-        process.stop(grace=0)  # nothing of what they would still write down is kept
     shutil.rmtree(folder)
     return True

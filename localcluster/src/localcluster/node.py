@@ -172,6 +172,10 @@ def kubelet_config(state: State, subnet: Subnet, cgroup: str) -> dict[str, objec
         "clusterDNS": [subnet.node],
         "clusterDomain": DNS_DOMAIN,
         "resolvConf": str(state.folder / "config" / "resolv.conf"),
+        # A loaded image has no registry to ask whether a pod may use it.
+        "imagePullCredentialsVerificationPolicy": "NeverVerify",
+        # How soon the scheduler learns of the GPUs; by default ten seconds.
+        "nodeStatusUpdateFrequency": "2s",
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         # The machine's disk and memory belong to others too: how full they are is no reason to end pods.
         "evictionHard": dict.fromkeys(signals, "0%"),
