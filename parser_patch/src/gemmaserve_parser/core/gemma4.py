@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gemmaserve_parser.core.calls import Tools, begins_call, header_opens, read_calls
+from gemmaserve_parser.core.content import DRIFTED_OPENER, ContentReader, is_spoiled_marker
 from gemmaserve_parser.core.events import Content, Event, Reasoning
 from gemmaserve_parser.core.lexer import BodyLexer
 from gemmaserve_parser.core.markers import (
@@ -20,8 +21,8 @@ from gemmaserve_parser.core.markers import (
     TURN_OPEN,
     Marker,
     MarkerReader,
-    fragment_start,
 )
+from gemmaserve_parser.core.thought import ThoughtReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,20 +38,6 @@ _TERMINATORS = frozenset(
     {CALL_CLOSE, CALL_OPEN, RESPONSE_OPEN, CHANNEL_OPEN, CHANNEL_CLOSE, TURN_OPEN, TURN_CLOSE, END}
 )
 _TRUNCATIONS = frozenset({"length", "abort", "error"})
-
-#: What checkpoints write for `<|tool_call>` when they drift; no token, so never told by an id.
-_DRIFTED_OPENER = "<|tool_call|>"
-_ENDS = (str(TURN_CLOSE), str(END))
-_WATCHED = frozenset(
-    text[:length] for text in (_DRIFTED_OPENER, *_ENDS) for length in range(1, len(text) + (text in _ENDS))
-)
-
-_LABEL = "thought\n"
-
-#: How much of a thought channel that the prompt opened is held, in characters: an answer that never closes it and is
-#: no longer than this was no thought (vllm-project/vllm#49717).
-_HELD_THOUGHT = 512
-_LONGEST_LEAD = 512
 
 
 class Gemma4Scanner:
@@ -102,17 +89,10 @@ class Gemma4Scanner:
         self._events: list[Event] = []
         self._run: list[str] = []  # pieces of one content or reasoning event
         self._run_kind: type[Content | Reasoning] = Content
-        # Content: at an edge, after markup or at the start, white space and a bare call are told from text.
-        self._edge = True
-        self._after_markup = False
-        self._lead = ""
-        self._fragment = ""
-        self._said = ""  # the last piece of content
-        self._gap = ""  # white space since then that only separated markup
-        # Reasoning.
-        self._label: str | None = ""
-        self._thought: list[str] | None = [] if self._state == _REASONING else None
-        self._thought_size = 0
+        self._content = ContentReader(self._tools, calls=calls)
+        self._thought = ThoughtReader()
+        if self._state == _REASONING:
+            self._thought.open_unsurely()
         # The call that is being withheld.
         self._opener = ""
         self._back_to = _CONTENT
@@ -122,7 +102,7 @@ class Gemma4Scanner:
     @property
     def withholding(self) -> bool:
         """Whether text is being held back now, so that silence may grow: the heartbeat's condition (rule 10)."""
-        return self._state == _CALL or bool(self._lead or self._thought)
+        return self._state == _CALL or self._content.holding or self._thought.holding
 
     def feed(self, text: str, token_ids: Sequence[int] | None = None) -> list[Event]:
         """Read one delta.
@@ -139,10 +119,11 @@ class Gemma4Scanner:
         if self._finished:
             return []
         if self._reader.is_plain(text, token_ids):
-            # The two common cases, the answer's text and a long argument, at the price of an append.
-            if self._state == _CONTENT and not self._edge and not self._fragment and "<" not in text:
-                self._said, self._gap = text, ""
+            # The common cases, at the price of an append: the answer, a thought, a long argument.
+            if self._state == _CONTENT and self._content.flows(text):
                 return [Content(text)] if text else []
+            if self._state == _REASONING and self._thought.flows:
+                return [Reasoning(text)] if text else []
             if self._state == _CALL and self._header is None:
                 self._body.append(text)
                 return []
@@ -169,110 +150,32 @@ class Gemma4Scanner:
         self._finished = True
         truncated = reason in _TRUNCATIONS
         held = self._reader.flush()
-        if held and self._state != _CALL:
+        if held and not (self._state == _CALL and is_spoiled_marker(held)):
             self._text(held)
         if self._state == _CALL and not truncated:
             self._mend_call()
         if self._state == _CALL:
             self._end_call(None, truncated=truncated)
         if self._state == _CONTENT:
-            self._end_content(at_end=True)
+            self._say(Content, self._content.end(answer=True))
         elif self._state == _REASONING:
-            self._end_reasoning(as_content=self._thought is not None and not truncated)
+            kind = Content if self._thought.unsure and not truncated else Reasoning
+            self._say(kind, self._thought.end())
         return self._drain()
 
     # Ordinary text, by state.
 
     def _text(self, text: str) -> None:
         if self._state == _CONTENT:
-            self._read_content(text)
+            content, opening = self._content.read(text)
+            self._say(Content, content)
+            if opening is not None:
+                self._begin_call(opening.opener)
+                self._read_call(opening.rest)
         elif self._state == _REASONING:
-            self._read_reasoning(text)
+            self._say(Reasoning, self._thought.read(text))
         elif self._state == _CALL:
             self._read_call(text)
-
-    def _read_content(self, text: str) -> None:
-        if self._edge:
-            text = self._read_edge(text)
-        if self._fragment:
-            text, self._fragment = self._fragment + text, ""
-        if "<" in text:
-            opener = text.find(_DRIFTED_OPENER) if self._calls else -1
-            if opener >= 0:
-                self._say(Content, text[:opener])
-                self._begin_call(_DRIFTED_OPENER)
-                self._read_call(text[opener + len(_DRIFTED_OPENER) :])
-                return
-            keep = fragment_start(text, _WATCHED)
-            text, self._fragment = text[:keep], text[keep:]
-        self._say(Content, text)
-
-    def _read_edge(self, text: str) -> str:
-        """Tell white space, a bare call and text apart after markup; the text, empty while it may be another."""
-        lead = self._lead + text
-        start = lead.lstrip()
-        self._lead = ""
-        if len(lead) > _LONGEST_LEAD:
-            pass
-        elif not start:
-            self._lead = lead
-            return ""
-        elif self._calls and self._tools and start.startswith("call:"[: len(start)]):
-            opens = header_opens(start, self._tools, declared_only=True) if len(start) > len("call:") else None
-            if opens:
-                self._begin_call("")
-                self._read_call(start)
-                return ""
-            if opens is None:
-                self._lead = lead
-                return ""
-        self._edge = False
-        return self._gap_before(lead) + start if self._after_markup else lead
-
-    def _gap_before(self, lead: str) -> str:
-        """The white space in front of text after markup: only what keeps it apart from the content so far."""
-        gap = self._gap or lead[: len(lead) - len(lead.lstrip())]
-        return "" if not self._said or self._said[-1].isspace() else gap
-
-    def _end_content(self, *, at_end: bool = False) -> None:
-        """Markup, or the end of the answer, follows: settle what is held."""
-        if self._lead.strip() or (at_end and not self._after_markup):
-            start = self._lead.lstrip()
-            self._say(Content, self._gap_before(self._lead) + start if self._after_markup else self._lead)
-        self._gap = self._gap or self._lead
-        if not at_end or not _is_spoiled_marker(self._fragment):
-            self._say(Content, self._fragment)
-        self._lead = self._fragment = ""
-
-    def _read_reasoning(self, text: str) -> None:
-        if self._label is not None:
-            text = self._label + text
-            if len(text) < len(_LABEL) and _LABEL.startswith(text):
-                self._label = text
-                return
-            self._label = None
-            text = text.removeprefix(_LABEL)
-        if self._thought is None:
-            self._say(Reasoning, text)
-            return
-        self._thought.append(text)
-        self._thought_size += len(text)
-        if self._thought_size > _HELD_THOUGHT:
-            self._release_thought(Reasoning)
-
-    def _end_reasoning(self, *, as_content: bool = False) -> None:
-        if self._label and self._label != _LABEL.strip():
-            label, self._label = self._label, None
-            self._read_reasoning(label)
-        self._label = None
-        self._release_thought(Content if as_content else Reasoning)
-
-    def _release_thought(self, kind: type[Content | Reasoning]) -> None:
-        if self._thought is not None:
-            text = "".join(self._thought)
-            self._thought = None
-            if text.strip():
-                self._say(kind, text)
 
     # Markers, by state.
 
@@ -291,22 +194,20 @@ class Gemma4Scanner:
             self._state = _DROPPED
         elif marker is CHANNEL_OPEN:
             self._leave_text()
-            self._state, self._label = _REASONING, ""
+            self._state = _REASONING
+            self._thought.open()
         elif marker is CHANNEL_CLOSE and self._state == _REASONING:
             self._leave_text()
-            self._enter_content()
+            self._state = _CONTENT
+            self._content.markup()
         elif marker is DELIMITER:
             self._text('"')
 
     def _leave_text(self) -> None:
         if self._state == _CONTENT:
-            self._end_content()
+            self._say(Content, self._content.end())
         else:
-            self._end_reasoning()
-
-    def _enter_content(self) -> None:
-        self._state = _CONTENT
-        self._edge = self._after_markup = True
+            self._say(Reasoning, self._thought.end())
 
     # A call.
 
@@ -382,7 +283,7 @@ class Gemma4Scanner:
             return not quoted or (reading.declared and marker is not CHANNEL_CLOSE)
         if not reading.declared or reading.rest.strip():
             return False
-        return not self._opener or marker is CALL_CLOSE
+        return self._opener != DRIFTED_OPENER or marker is CALL_CLOSE
 
     def _report(self, reading: Reading) -> None:
         for call in reading.calls:
@@ -390,11 +291,12 @@ class Gemma4Scanner:
                 self._close_run()
                 self._events.append(call)
             self._calls_seen += 1
-        if self._back_to == _REASONING:
-            # The channel is still open. What follows is thought, or an answer whose model forgot to close it.
-            self._state, self._label, self._thought, self._thought_size = _REASONING, None, [], 0
+        self._state = self._back_to
+        if self._state == _REASONING:
+            # The channel is still open, but the model may have forgotten to close it.
+            self._thought.open_unsurely()
         else:
-            self._enter_content()
+            self._content.markup()
         if reading.rest.strip():
             self._text(reading.rest)
 
@@ -408,11 +310,10 @@ class Gemma4Scanner:
             text = ("" if self._opener == CALL_OPEN else self._opener) + self._body.as_text() + header
         if not text.strip():
             return
-        self._edge = False
-        if self._back_to == _REASONING:
-            self._label = None
-            self._read_reasoning(text)
+        if self._state == _REASONING:
+            self._say(Reasoning, self._thought.read(text))
         else:
+            self._content.said(text)
             self._say(Content, text)
 
     # Events.
@@ -423,8 +324,6 @@ class Gemma4Scanner:
         if kind is not self._run_kind:
             self._close_run()
             self._run_kind = kind
-        if kind is Content:
-            self._said, self._gap = text, ""
         self._run.append(text)
 
     def _close_run(self) -> None:
@@ -436,11 +335,6 @@ class Gemma4Scanner:
         self._close_run()
         events, self._events = self._events, []
         return events
-
-
-def _is_spoiled_marker(text: str) -> bool:
-    """Whether the last characters of an answer are markup, not text: an end marker, or most of an opener."""
-    return text in _ENDS or len(text) * 2 > len(_DRIFTED_OPENER)
 
 
 def prompt_opens_reasoning(prompt: str) -> bool:
