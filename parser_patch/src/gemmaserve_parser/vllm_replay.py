@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gemmaserve_parser.replay import NON_STREAMING, Result
@@ -21,12 +22,15 @@ def run(case: Case, mode: str, parser: str = PARSER) -> Result:
         mode: One of `case.modes`.
         parser: The name that the server is started with, for tools and for reasoning.
     """
+    if case.model == "harmony":
+        replayed: Result = import_module("gemmaserve_parser.adapters.harmony").replay(case, mode)
+        return replayed
     tokenizer = Tokenizer(case.marker_ids, case.decode)
     stage = Stage(tokenizer, parser, None if case.request.get("no_reasoning_parser") else parser)
-    script = Script([case.deltas(mode)], case.finish, _prompt(case))
+    script = Script([case.deltas(mode)], case.finish, prompt_ids(case))
     if mode == NON_STREAMING:
-        return _whole(stage.complete(_body(case), script))
-    return gather(stage.stream(_body(case), script))
+        return whole(stage.complete(body(case), script))
+    return gather(stage.stream(body(case), script))
 
 
 def gather(chunks: list[dict[str, Any]]) -> Result:
@@ -59,7 +63,8 @@ def gather(chunks: list[dict[str, Any]]) -> Result:
     )
 
 
-def _whole(response: dict[str, Any]) -> Result:
+def whole(response: dict[str, Any]) -> Result:
+    """What a client makes of a response that was not streamed."""
     choice = response["choices"][0]
     message = choice["message"]
     calls = message.get("tool_calls") or []
@@ -73,7 +78,8 @@ def _whole(response: dict[str, Any]) -> Result:
     )
 
 
-def _body(case: Case) -> dict[str, Any]:
+def body(case: Case) -> dict[str, Any]:
+    """The fields of a case's request beside model, messages and stream."""
     fields = {name: case.request[name] for name in _REQUEST_FIELDS if name in case.request}
     return {**fields, "tools": case.tools} if case.tools else fields
 
@@ -81,7 +87,8 @@ def _body(case: Case) -> dict[str, Any]:
 _REQUEST_FIELDS = ("tool_choice", "parallel_tool_calls", "skip_special_tokens", "include_reasoning")
 
 
-def _prompt(case: Case) -> list[int]:
+def prompt_ids(case: Case) -> list[int]:
+    """The markers of the prompt's tail; its other tokens say nothing to a parser."""
     prompt = str(case.request.get("prompt") or "")
     found = sorted((at, id_) for marker, id_ in case.marker_ids.items() for at in _positions(prompt, marker))
     return [id_ for _, id_ in found]
