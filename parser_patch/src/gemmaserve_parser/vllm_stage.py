@@ -179,14 +179,35 @@ class Stage:
         """The response of a request that is not streamed."""
         return asyncio.run(self._complete(body, script))
 
+    def adjusted(self, body: Mapping[str, Any]) -> Any:
+        """The request as the server passes it on to the engine."""
+        request = ChatCompletionRequest(**{"model": _MODEL, "messages": [{"role": "user", "content": "go"}], **body})
+        if self.parser is not None and (request.tool_choice != "none" or self._reasoning_parser is not None):
+            return self.parser(self.tokenizer, request.tools).adjust_request(request)
+        return request
+
+    def cancel(self, body: Mapping[str, Any], script: Script, *, after: int) -> list[str]:
+        """Let a client go away after some chunks; the requests that the engine was then told to abort."""
+
+        async def run() -> list[str]:
+            request, server, arguments, engine = self._request(body, script, RequestOutputKind.DELTA)
+            stream = server.chat_completion_stream_generator(request, *arguments)
+            for _ in range(after):
+                await anext(stream)
+            await stream.aclose()
+            await arguments[0].aclose()
+            return engine.aborted
+
+        return asyncio.run(run())
+
     async def _stream(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
-        request, server, arguments = self._request(body, script, RequestOutputKind.DELTA)
+        request, server, arguments, _ = self._request(body, script, RequestOutputKind.DELTA)
         lines = [line async for line in server.chat_completion_stream_generator(request, *arguments)]
         data = [line.strip().removeprefix("data: ") for line in lines]
         return [json.loads(each) for each in data if each != "[DONE]"]
 
     async def _complete(self, body: Mapping[str, Any], script: Script) -> dict[str, Any]:
-        request, server, arguments = self._request(body, script, RequestOutputKind.FINAL_ONLY)
+        request, server, arguments, _ = self._request(body, script, RequestOutputKind.FINAL_ONLY)
         parsers: dict[str, Any] = {}
         if "parser" in inspect.signature(server.chat_completion_full_generator).parameters:
             parsers["parser"] = self.parser(self.tokenizer, request.tools) if self.parser is not None else None
@@ -195,14 +216,15 @@ class Stage:
         response = await server.chat_completion_full_generator(request, *arguments, **parsers)
         return dict(response.model_dump())
 
-    def _request(self, body: Mapping[str, Any], script: Script, kind: Any) -> tuple[Any, Any, tuple[Any, ...]]:
-        request = ChatCompletionRequest(**{"model": _MODEL, "messages": [{"role": "user", "content": "go"}], **body})
-        if self.parser is not None and (request.tool_choice != "none" or self._reasoning_parser is not None):
-            request = self.parser(self.tokenizer, request.tools).adjust_request(request)
+    def _request(
+        self, body: Mapping[str, Any], script: Script, kind: Any
+    ) -> tuple[Any, Any, tuple[Any, ...], ScriptedEngine]:
+        request = self.adjusted(body)
         parameters = SamplingParams(output_kind=kind, skip_special_tokens=request.skip_special_tokens)
         engine = ScriptedEngine(script, self.tokenizer.all_special_tokens)
         results: AsyncIterator[Any] = engine.generate(None, parameters, "scripted")
-        return request, self._server(), (results, "scripted", _MODEL, [], self.tokenizer, _Metadata())
+        arguments: tuple[Any, ...] = (results, "scripted", _MODEL, [], self.tokenizer, _Metadata())
+        return request, self._server(), arguments, engine
 
     def _server(self) -> Any:
         server = object.__new__(OpenAIServingChat)

@@ -46,7 +46,7 @@ class AtomicParser020(AtomicParser):
         return reasoning, content
 
     def _parse_tool_calls(self, request: Any, content: str | None, enable_auto_tools: bool) -> Any:  # noqa: ARG002
-        return self._read_calls, content
+        return [*self._read_calls], content
 
 
 def server_parser(composed: Any) -> Any:
