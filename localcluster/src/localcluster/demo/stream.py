@@ -186,7 +186,7 @@ def main() -> int:
     try:
         return 0 if run(arguments.url.rstrip("/"), arguments.model, console) else 1
     except StreamError as error:
-        Console(stderr=True, highlight=False).print(f"error: {error}", style="red", markup=False)
+        Console(stderr=True, highlight=False).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         return 2
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from localcluster.images import base, recipes, vllm_cpu
+from localcluster.images import base, debian, recipes, vllm_cpu
 from localcluster.images.recipes import Recipe
 from localcluster.images.registry import find_digest
 from localcluster.images.shell import CommandError, image_cache, run_logged
@@ -131,7 +131,7 @@ def _is_built(image: str) -> bool:
 
 def _build_python(image: str, _: Recipe) -> None:
     with _scratch() as context:
-        base.write_python_context(context)
+        debian.write_python_context(context)
         _bud(image, _CONTAINERFILES / "Containerfile.python", context, {})
 
 

@@ -53,7 +53,7 @@ def _files(repository: Path, sources: tuple[str, ...]) -> Iterator[Path]:
 _MODULES = "localcluster/src/localcluster/images"
 _DOCKERFILE = ("Dockerfile", ".dockerignore", "requirements/build.txt")
 
-PYTHON = Recipe("python", ("localcluster/images/Containerfile.python", f"{_MODULES}/base.py"))
+PYTHON = Recipe("python", ("localcluster/images/Containerfile.python", f"{_MODULES}/debian.py"))
 BASE = Recipe(
     "base",
     (
