@@ -108,7 +108,8 @@ class Header:
         start = rest.strip()
         if not re.search(r"\w", start) or _ADDRESSED.match(rest) or _CHANNEL.fullmatch(start):
             return ""
-        return "" if truncated and (_MODEL.startswith(start) or start == "to") else rest
+        begun = _MODEL.startswith(start) or start == "to"
+        return "" if begun and (truncated or self._started) else rest
 
     def read(self, tools: Tools) -> Message:
         """What the header announces; whatever it holds, there is an answer."""
