@@ -241,7 +241,7 @@ class Gemma4Scanner:
         elif marker in _TERMINATORS and self._body.outside_strings():
             self._end_call(marker)
         else:
-            self._body.append(marker)
+            self._body.append_marker(marker)
 
     def _end_call(self, marker: Marker | None, *, truncated: bool = False) -> None:
         """The body is over: at a marker outside its strings, or at the end of the answer (None)."""

@@ -27,6 +27,9 @@ _QUOTE_OR_ESCAPE = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 _KEY_AHEAD = re.compile(r"[\w.$-]{1,64}\s*[:=]")
 _PAIR_AHEAD = re.compile(r"""\s*(?:[}\])"',]|[^{}\[\],:="<]{1,128}(?:[:=]|<\|"\|>\s*[:=]))""")
 _SEPARATOR_AHEAD = re.compile(r"\s*[:=]")
+#: So many small deltas are kept before they are joined: a string of four characters takes 53 bytes.
+_PARTS_KEPT = 256
+
 _NOT_SPACE = re.compile(r"\S")
 
 
@@ -61,6 +64,7 @@ class BodyLexer:
         self._size = 0
         self._delimiters: list[int] = []  # offsets in the body
         self._delimiter_parts: list[int] = []  # the same delimiters as indices of _parts
+        self._joined = 0  # the first part that may still be joined with those after it
         self._lexed = 0  # how many parts are cut
         self._next = 0  # the first delimiter that is not cut
         self._text = ""  # what is being cut, from offset _base of the body on
@@ -76,15 +80,24 @@ class BodyLexer:
         self._hopeless: set[str] = set()
 
     def append(self, text: str) -> None:
-        """Take ordinary text, or a marker that is data."""
+        """Take ordinary text."""
         self._parts.append(text)
         self._size += len(text)
+        if len(self._parts) - self._joined == _PARTS_KEPT:
+            self._parts[self._joined :] = ["".join(self._parts[self._joined :])]
+            self._joined += 1
+
+    def append_marker(self, marker: Marker) -> None:
+        """Take a real marker that is data."""
+        self._parts.append(marker)
+        self._size += len(marker)
+        self._joined = len(self._parts)
 
     def append_delimiter(self) -> None:
         """Take a real string delimiter."""
         self._delimiters.append(self._size)
         self._delimiter_parts.append(len(self._parts))
-        self.append(DELIMITER)
+        self.append_marker(DELIMITER)
 
     def source(self) -> str:
         """The whole body as written."""
@@ -127,7 +140,10 @@ class BodyLexer:
                 return None
             mended = BodyLexer()
             for part in self._parts[:first]:
-                mended.append_delimiter() if part is DELIMITER else mended.append(part)
+                if part is DELIMITER:
+                    mended.append_delimiter()
+                else:
+                    mended.append(part)
             mended.append_delimiter()
             mended.append(value)
             mended.append_delimiter()
@@ -145,7 +161,7 @@ class BodyLexer:
     def _take(self, first_part: int) -> None:
         self._text = "".join(self._parts[first_part:])
         self._base = self._size - len(self._text)
-        self._lexed = len(self._parts)
+        self._lexed = self._joined = len(self._parts)
         self._bare = self._solid = 0
 
     def _cut(self, position: int) -> bool:
