@@ -4,7 +4,9 @@ import pytest
 
 from gemmaserve_operator.planning.problems import PodContext, find_problem
 
-CONTEXT = PodContext(container="server", gpu_resource="nvidia.com/gpu", startup_timeout_seconds=600)
+CONTEXT = PodContext(
+    container="server", gpu_resource="nvidia.com/gpu", startup_timeout_seconds=600, stop_timeout_seconds=310
+)
 NO_GPU = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available."
 
 
@@ -63,6 +65,9 @@ def ended(code=1, message="", seconds=5, reason="Error", **more):
         (ended(137, seconds=605), "StartupTimeout", "spec.startupTimeoutSeconds"),
         (ended(1, "CUDA out of memory"), "CrashLoop", "CUDA out of memory"),
         (ended(2, ""), "CrashLoop", "exit code 2"),
+        (ended(0, seconds=593), "StartupTimeout", "spec.startupTimeoutSeconds"),
+        (ended(0, "goodbye", seconds=589), "CrashLoop", "exit code 0"),
+        (ended(1, "after hours", seconds=611 + 310), "CrashLoop", "after hours"),
     ],
 )
 def test_each_problem(status, reason, words):
@@ -79,7 +84,6 @@ def test_each_problem(status, reason, words):
         waiting("ContainerCreating"),
         waiting("PodInitializing"),
         unschedulable("gated", reason="SchedulingGated"),
-        ended(0),
         {"containerStatuses": [{"name": "sidecar", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]},
         {"containerStatuses": None, "conditions": None},
     ],

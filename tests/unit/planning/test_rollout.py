@@ -372,6 +372,18 @@ class TestRecreate:
         assert cluster.selected != old
         assert deployment_of(cluster, old) is None
 
+    def test_what_an_eviction_left_behind_is_not_waited_for(self, make_cluster):
+        cluster = make_cluster({"rollout": {"strategy": "Recreate"}}, gpus=1).settle()
+        (pod,) = cluster._pods_of(deployment_of(cluster, cluster.selected))
+        left = {**pod, "metadata": pod["metadata"] | {"name": "evicted", "ownerReferences": [{"uid": "replicaset"}]}}
+        cluster.objects["Pod", "evicted"] = left | {"status": {"phase": "Failed", "reason": "Evicted"}}
+        cluster.settle()
+        assert cluster.condition("Degraded")["status"] == "False"
+        old = cluster.selected
+        cluster.edit(engine={"maxModelLen": 1})
+        cluster.settle()
+        assert cluster.selected != old
+
     def test_only_behind_the_gate(self, make_cluster, reports):
         cluster = make_cluster({"rollout": {"strategy": "Recreate"}}).settle()
         cluster.reports[f"r.example/vllm@{BAD}"] = reports["failed"]()
@@ -436,3 +448,15 @@ class TestDeadline:
         cluster.pods_ready = True
         cluster.settle()
         assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_pods_that_are_not_made_are_told_in_kubernetes_words(serving):
+    serving.pods_ready = False
+    serving.edit(engine={"maxModelLen": 1})
+    serving.settle()
+    words = 'pods "x" is forbidden: exceeded quota: gpus'
+    refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": words}
+    deployment_of(serving, candidate_of(serving))["status"]["conditions"] = [refused]
+    serving.reconcile()
+    assert serving.reason("Degraded") == "PodsRefused"
+    assert words in serving.condition("Degraded")["message"]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gemmaserve_operator.api.times import parse_time
 from gemmaserve_operator.planning.types import Json
 
 
@@ -69,13 +68,6 @@ def condition_false(obj: Json | None, kind: str) -> Json | None:
 def _condition(obj: Json | None, kind: str) -> Json | None:
     conditions: Iterable[Json] = dig(obj, "status", "conditions") or []
     return next((item for item in conditions if item.get("type") == kind), None)
-
-
-def condition_time(obj: Json, kind: str) -> float | None:
-    """When a condition last changed, in seconds since the epoch."""
-    found = _condition(obj, kind)
-    moment = parse_time(found.get("lastTransitionTime")) if found else None
-    return moment.timestamp() if moment else None
 
 
 def container_status(pod: Json, container: str) -> Json:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gemmaserve_operator.api import reasons
 from gemmaserve_operator.api.times import parse_time
+from gemmaserve_operator.desired.deployment import STARTUP_PROBE_PERIOD_SECONDS
 from gemmaserve_operator.planning.objects import condition_false, container_status, created, dig, name_of
 from gemmaserve_operator.planning.types import Json
 
@@ -32,6 +33,8 @@ class PodContext:
     container: str
     gpu_resource: str
     startup_timeout_seconds: int
+    stop_timeout_seconds: int = 0
+    """How long the container may take to end once the kubelet has told it to."""
 
 
 Check = Callable[[Json, Json, PodContext], str | None]
@@ -131,9 +134,12 @@ def _out_of_memory(pod: Json, status: Json, _context: PodContext) -> str | None:
 def _started_too_slowly(pod: Json, status: Json, context: PodContext) -> str | None:
     end = _last_end(status)
     started, finished = parse_time(end.get("startedAt")), parse_time(end.get("finishedAt"))
-    if not end.get("exitCode") or started is None or finished is None or status.get("ready"):
+    if started is None or finished is None or status.get("ready"):
         return None
-    if (finished - started).total_seconds() < context.startup_timeout_seconds:
+    # The kubelet says so in an event only. It ends the container after the last failed probe, so that one which ended
+    # much later had been ready, and one which ended earlier did so by itself.
+    excess = (finished - started).total_seconds() - context.startup_timeout_seconds
+    if not -STARTUP_PROBE_PERIOD_SECONDS <= excess <= STARTUP_PROBE_PERIOD_SECONDS + context.stop_timeout_seconds:
         return None
     return (
         f"Pod {name_of(pod)} was not ready within {context.startup_timeout_seconds} s and was started again: "
@@ -143,9 +149,9 @@ def _started_too_slowly(pod: Json, status: Json, context: PodContext) -> str | N
 
 def _crashed(pod: Json, status: Json, _context: PodContext) -> str | None:
     end = _last_end(status)
-    if not end.get("exitCode") or status.get("ready"):
+    if not end or status.get("ready"):
         return None
-    return f"Pod {name_of(pod)} ended with exit code {end['exitCode']}: {_words(end)}"
+    return f"Pod {name_of(pod)} ended with exit code {end.get('exitCode')}: {_words(end)}"
 
 
 def _words(end: Json) -> str:

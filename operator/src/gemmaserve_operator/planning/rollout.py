@@ -58,14 +58,10 @@ def _next_step(view: View, gate: Gate, verified: VerifiedRevision | None, candid
     if verified is None:
         return Serving(problem=Problem(gate.verdict.reason, gate.verdict.message), failed=True)
     if candidate is None:
-        return Serving(problem=_active_problem(view))
+        return Serving(problem=pod_problem(view, view.state(view.target.name)))
     if candidate.ready:
         return _switch(view, verified)
     return candidate if view.active is None else _with_capacity(view, candidate)
-
-
-def _active_problem(view: View) -> Problem | None:
-    return pod_problem(view, view.state(view.target.name))
 
 
 def _switch(view: View, verified: VerifiedRevision) -> Serving:
@@ -108,8 +104,7 @@ def _keep_active(view: View, verified: VerifiedRevision | None, candidate: Servi
     if view.active is None:
         return ()
     state = view.state(view.active)
-    serving = state.verified
-    if serving is None:
+    if (serving := state.verified) is None:
         return ()
     replicas = 0 if _gives_way(view, state, verified, candidate) else view.spec.replicas
     moves = candidate is not None and candidate.ready and not view.spec.rollout.paused

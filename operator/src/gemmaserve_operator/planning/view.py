@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from gemmaserve_operator.api import names
 from gemmaserve_operator.api.revision import Revision, VerifiedRevision, attempt_of, read_revision, revision_hash
@@ -21,6 +22,8 @@ from gemmaserve_operator.planning.objects import (
 from gemmaserve_operator.planning.types import Json, Snapshot
 from gemmaserve_operator.planning.verdict import Verdict, record_json
 
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
 
 @dataclass(frozen=True, slots=True)
 class RevisionState:
@@ -31,7 +34,7 @@ class RevisionState:
     deployment: Json | None = None
     service: Json | None = None
     pods: tuple[Json, ...] = ()
-    """Serving pods, those that are being deleted too."""
+    """Serving pods, those that are being deleted too, but not what evictions leave behind."""
     gate_pods: tuple[Json, ...] = ()
     """Pods of the gate's present Job."""
 
@@ -157,7 +160,7 @@ def _sort_by_revision(snapshot: Snapshot, owner: Owner) -> dict[str, RevisionSta
     for pod in snapshot.pods:
         revision = label(pod, names.LABEL_REVISION) or ""
         component = label(pod, names.LABEL_COMPONENT)
-        if component == names.COMPONENT_SERVER:
+        if component == names.COMPONENT_SERVER and dig(pod, "status", "phase") not in _ENDED:
             servers[revision].append(pod)
         elif component == names.COMPONENT_GATE and any(owned_by(pod, uid) for uid in job_uids):
             gates[revision].append(pod)
