@@ -19,7 +19,7 @@ _START_SECONDS = 20.0
 _BURST_CHUNKS = 50
 _BURST_CONCURRENCY = 100
 _HOLD_CHUNKS = 20
-_HOLD_SECONDS = 10.0
+_HOLD_CHUNKS_PER_SECOND = 2000
 
 
 class Selftest(NamedTuple):
@@ -64,7 +64,7 @@ async def run_selftest(streams: int, requests: int, *, stop: Stop, seen: Callabl
     """
     async with _loopback() as port:
         cpu = time.process_time()
-        hold = f"/hold/{streams}/{_HOLD_CHUNKS}/{_HOLD_SECONDS:g}"
+        hold = f"/hold/{streams}/{_HOLD_CHUNKS}/{streams * _HOLD_CHUNKS / _HOLD_CHUNKS_PER_SECOND:g}"
         held = await _level(f"http://127.0.0.1:{port}{hold}", streams, streams, stop, seen)
         cpu = time.process_time() - cpu
         url = f"http://127.0.0.1:{port}/burst/{_BURST_CHUNKS}"

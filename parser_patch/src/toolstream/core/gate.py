@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolstream.core.printable import printable
 from toolstream.core.rules import MUST
 from toolstream.core.verdicts import FAILED, INCONCLUSIVE, PASSED, RuleTally, tally
 
@@ -53,7 +54,7 @@ def gate_failures(judged: Sequence[Judged], context: GateContext) -> list[dict[s
 
     A gate that saw no tool call has shown nothing, so that is a reason, too.
     """
-    found = [{"name": "unfinished", "message": context.trouble}] if context.trouble else []
+    found = [{"name": "unfinished", "message": printable(context.trouble)}] if context.trouble else []
     found += [
         {"name": row.rule.name, "message": _message(row)}
         for row in tally(judged)
@@ -69,9 +70,9 @@ def gate_report(judged: Sequence[Judged], context: GateContext) -> str:
     failures = gate_failures(judged, context)
     count = {outcome: sum(each.outcome == outcome for each in judged) for outcome in (PASSED, FAILED, INCONCLUSIVE)}
     report: dict[str, Any] = {
-        "parser": context.parser[:100],
+        "parser": printable(context.parser[:100]),
         "parserVersion": context.parser_version,
-        "vllmVersion": context.vllm_version[:100],
+        "vllmVersion": printable(context.vllm_version[:100]),
         "passed": count[PASSED],
         "failed": count[FAILED],
         "inconclusive": count[INCONCLUSIVE],

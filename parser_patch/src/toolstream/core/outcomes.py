@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from toolstream.core import faults
+from toolstream.core.printable import printable
 from toolstream.core.rules.wire import http_trouble
 from toolstream.core.strictjson import is_object
 
@@ -79,7 +80,7 @@ def classify(answer: Answer, expected: Sequence[ExpectedCall] | None) -> Classif
     found = {*_lost(answer), *_calls(answer, expected)}
     ranked = [each for each in CLASSES if each in found] or [CLASSES[0]]
     detail = answer.exchange.detail or http_trouble(answer) or (answer.faults[0].detail if answer.faults else "")
-    return Classified(ranked[0], ranked[1:], detail)
+    return Classified(ranked[0], ranked[1:], printable(detail))
 
 
 def _lost(answer: Answer) -> Iterator[OutcomeClass]:

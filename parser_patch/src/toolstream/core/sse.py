@@ -8,6 +8,8 @@ from typing import NamedTuple
 LINE_LIMIT = 4 * 1024 * 1024
 """Bytes of one line: four times the longest argument that the parser contract speaks of."""
 
+_FIELDS = {"", "data", "event", "id", "retry"}
+_BEGINNINGS = tuple(f"{field}:".encode() for field in _FIELDS)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -36,6 +38,7 @@ class SseDecoder:
         self._data: list[str] = []
         self._name: str | None = None
         self._after_cr = False
+        self._recognised = False
 
     def feed(self, received: bytes) -> list[Event]:
         """The events that these bytes complete. Bytes that are no UTF-8 become U+FFFD.
@@ -63,6 +66,11 @@ class SseDecoder:
         """What came after the last complete event: empty when the stream ended between two events."""
         return "\n".join([*self._data, b"".join(self._pieces).decode(errors="replace")]).strip()
 
+    @property
+    def recognised(self) -> bool:
+        """Whether anything so far was a field, the beginning of one, or a comment."""
+        return self._recognised or b"".join(self._pieces).startswith(_BEGINNINGS)
+
     def _add(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size > self._line_limit:
@@ -82,6 +90,7 @@ class SseDecoder:
 
     def _field(self, line: str) -> None:
         field, _, value = line.partition(":")
+        self._recognised = self._recognised or field in _FIELDS
         value = value.removeprefix(" ")
         if field == "data":
             self._data.append(value)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from toolstream.core.printable import printable
 from toolstream.core.rules import MUST, PROFILES, RULES, Finding, Profile, Rule, Severity
 
 if TYPE_CHECKING:
@@ -103,7 +104,12 @@ def _verdict(rule: Rule, question: Question, answer: Answer) -> Verdict:
         # A rule about calls holds where calls are forbidden and none came.
         return Verdict(rule, PASSED if question.tool_choice == "none" else INCONCLUSIVE)
     breaches = [
-        Breach(question.name, finding.detail, finding.chunk, answer.exchange.quote(finding.chunk))
+        Breach(
+            question.name,
+            printable(finding.detail),
+            finding.chunk,
+            printable(answer.exchange.quote(finding.chunk)),
+        )
         for finding in rule.check(answer, question)
     ]
     return Verdict(rule, FAILED if breaches else PASSED, breaches)

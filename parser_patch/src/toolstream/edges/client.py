@@ -101,8 +101,8 @@ class Received:
         chunks: list[Chunk] = [*self.chunks]
         if self.body:
             chunks = [Chunk(self.body.decode(errors="replace"), self._seconds)]
-        elif trouble is None and self.size and not chunks:
-            trouble, detail = "unreadable", f"{self.size} bytes without one server-sent event"
+        elif trouble is None and self.size and not self.decoder.recognised:
+            trouble, detail = "unreadable", f"{self.size} bytes that are no server-sent events"
         return Exchange(
             endpoint,
             self.streaming,

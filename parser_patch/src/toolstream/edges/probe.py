@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolstream.core.printable import printable
+
 if TYPE_CHECKING:
     from toolstream.edges.client import Client
 
@@ -46,4 +48,4 @@ async def observe_server(client: Client, url: str, *, model: str | None) -> Serv
                 f"{url} names no model at /v1/models. Is the server up, is the URL right, does it want --api-key?"
                 " With --model NAME it is not asked."
             ) from None
-    return ServerFacts(model, vllm_version)
+    return ServerFacts(model, printable(vllm_version))
