@@ -38,6 +38,7 @@ _SYSCTLS = {
 }
 
 _SETUP_INSIDE = """\
+for _ in $(seq 100); do [ "$(cat /proc/1/comm)" = {holder} ] && break; sleep 0.1; done  # until /proc is that of inside
 mount -t tmpfs -o mode=0755 localcluster /run
 mount --make-rshared /
 ip link set lo up
@@ -91,8 +92,11 @@ class Sandbox:
         if process is None:
             raise ClusterError(f"no namespaces for the node; unshare said:\n{tail(log)}")
         process.save(self._record)
-        self._connect(process)
-        run([*_enter(process), "sh", "-euc", self._script()])
+        try:
+            self._connect(process)
+            run([*_enter(process), "sh", "-euc", self._script(holder.name)])
+        except ClusterError as error:
+            raise ClusterError(f"{error}\n{tail(log)}") from error
         process.save(self._set_up)
         return True
 
@@ -131,8 +135,8 @@ class Sandbox:
         subprocess.run(["ip", "link", "delete", self.subnet.link], capture_output=True, check=False)
         remove_cgroups(f"{_CGROUP_PARENT}/{self.folder.name}")
 
-    def _script(self) -> str:
-        lines = [_SETUP_INSIDE.format(node=self.subnet.node)]
+    def _script(self, holder: str) -> str:
+        lines = [_SETUP_INSIDE.format(node=self.subnet.node, holder=holder)]
         for name, path in _FIXED_PATHS.items():
             (self.folder / name).mkdir(exist_ok=True)
             Path(path).mkdir(parents=True, exist_ok=True)
