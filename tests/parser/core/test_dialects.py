@@ -56,6 +56,7 @@ def tools(tool):
         # Slips with delimiters, commas and brackets.
         ("call:look{at:weather in Tokyo§}", "look", {"at": "weather in Tokyo"}),
         ("call:look{at:Paris, France§,n:5}", "look", {"at": "Paris, France", "n": 5}),
+        ('call:look{at:"weather in Tokyo§}', "look", {"at": "weather in Tokyo"}),
         ("call:look{at:[a§,§b§]}", "look", {"at": ["a", "b"]}),
         ("call:look{at:§sea§n:90}", "look", {"at": "sea", "n": 90}),
         ("call:look{at:[§a§ §b§]}", "look", {"at": ["a", "b"]}),

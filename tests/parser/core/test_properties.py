@@ -147,6 +147,26 @@ def test_each_of_several_calls_comes_back(calls, cuts):
     assert [json.loads(event.arguments) for event in events] == calls
 
 
+def schema_of(value: object) -> dict:
+    """A schema that says exactly what a value is, as far as its lists hold scalars."""
+    if isinstance(value, dict):
+        return {"type": "object", "properties": {key: schema_of(item) for key, item in value.items()}}
+    if isinstance(value, list):
+        scalar = not any(isinstance(item, (dict, list)) for item in value)
+        return {"type": "array", "items": {"anyOf": [*map(schema_of, value)]} if scalar and value else {}}
+    names = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+    return {"type": names[type(value)]}
+
+
+@given(arguments=objects)
+def test_a_schema_that_fits_changes_nothing(arguments):
+    pieces = [real("<|tool_call>"), typed("call:f"), *render(arguments), real("<tool_call|>")]
+    scanner = Gemma4Scanner([{"name": "f", "parameters": schema_of(arguments)}], marker_ids=IDS, decode=decode)
+    tokens = tokens_of(pieces)
+    (call,) = scanner.feed("".join(text for text, _ in tokens), [token_id for _, token_id in tokens])
+    assert json.loads(call.arguments) == arguments
+
+
 fragments = st.lists(
     st.sampled_from(
         [real(marker) for marker in MARKERS] + [real("<|tool_call>"), real("<tool_call|>"), real(QUOTE)] * 4

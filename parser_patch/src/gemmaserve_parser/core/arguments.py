@@ -218,7 +218,8 @@ class ArgumentReader:
         while (token := self._peek()) is not None:
             if token.kind == STRING_END:
                 self.index += 1
-                return self._lexer.text_between(self._source, start, token.start).strip()
+                text = self._lexer.text_between(self._source, start, token.start).strip()
+                return text[1:] if text[:1] in {'"', "'"} else text  # opened by an ordinary quote
             if token.kind == PUNCTUATION:
                 if token.value in _OPENERS:
                     nested.append(token.value)
