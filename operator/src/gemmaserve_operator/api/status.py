@@ -27,7 +27,7 @@ class ParserRecord(ApiModel):
     """What the parser regressions found in the revision's image."""
 
     job: str | None = None
-    """The Job that ran them, as NAMESPACE/NAME when it is another resource's."""
+    """The Job that ran them; for a digest that had passed before it may be another GemmaServe's."""
     parser: str | None = None
     """The tool-call parser they ran against."""
     passed: Count
