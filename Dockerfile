@@ -37,10 +37,10 @@ USER 0
 COPY --from=parser-wheel /wheels /tmp/wheels
 # Into the environment that vLLM itself runs in, whether or not the base has a pip of its own. Nothing of the base
 # changes: the parser has no dependencies.
-RUN python3 /tmp/wheels/pip-*.whl/pip install --quiet --no-index --no-deps --no-cache-dir --break-system-packages \
+RUN PYTHONPATH=$(echo /tmp/wheels/pip-*.whl) python3 -m pip install --quiet --no-index --no-deps --no-cache-dir --break-system-packages \
         --root-user-action=ignore /tmp/wheels/gemmaserve_parser-*.whl \
     && rm -r /tmp/wheels \
-    && (id -u 2000 > /dev/null 2>&1 || useradd --uid 2000 --gid 0 --no-create-home --home-dir /home/vllm vllm) \
+    && (id -u 2000 > /dev/null 2>&1 || echo "vllm:x:2000:0:vLLM:/home/vllm:/usr/sbin/nologin" >> /etc/passwd) \
     && install -d -o 2000 -g 0 -m 0775 /home/vllm /home/vllm/.cache
 ENV HOME=/home/vllm
 USER 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcluster.images.build import REPOSITORY, recipe_of
-from localcluster.images.recipes import Recipe
+from localcluster.images.recipes import Recipe, image_names
 
 
 @pytest.fixture
@@ -52,7 +52,18 @@ def test_a_missing_source_is_named(repository):
 
 
 def test_upstreams_parser_makes_images_of_other_names_than_ours():
-    ours = {recipe_of(name).image(REPOSITORY) for name in ("serving", "demo")}
-    forced = {recipe_of(n, parser="upstream", skip_smoke=True).image(REPOSITORY) for n in ("serving", "demo")}
-    checked = {recipe_of(n, parser="upstream").image(REPOSITORY) for n in ("serving", "demo")}
+    def name(image, **options):
+        recipe = recipe_of(image, **options)
+        return image_names(recipe, REPOSITORY)[recipe.name]
+
+    ours = {name(image) for image in ("serving", "demo")}
+    forced = {name(image, parser="upstream", skip_smoke=True) for image in ("serving", "demo")}
+    checked = {name(image, parser="upstream") for image in ("serving", "demo")}
     assert len(ours | forced | checked) == 6
+
+
+def test_names_are_of_the_whole_chain(repository):
+    names = image_names(TOP, repository)
+    assert names == {
+        recipe.name: f"localhost/gemmaserve/{recipe.name}:{recipe.key(repository)}" for recipe in (BASE, TOP)
+    }

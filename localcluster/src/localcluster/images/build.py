@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,18 +74,18 @@ def build_image(name: ImageName, *, parser: Parser = "ours", skip_smoke: bool = 
         CommandError: a step failed; the message ends with its output.
         FileNotFoundError: a tool is missing and cannot be installed here; the message names the command.
     """
-    ensure_tools()
-    with locked(image_cache() / "lock", lambda: say("  waiting for another build of images to end ...")):
-        return _ensure(recipe_of(name, parser=parser, skip_smoke=skip_smoke))
+    recipe = recipe_of(name, parser=parser, skip_smoke=skip_smoke)
+    return _build(recipe, recipes.image_names(recipe, REPOSITORY))
 
 
 def push_image(name: ImageName, registry: str, *, parser: Parser = "ours", skip_smoke: bool = False) -> PushedImage:
     """Build an image as `build_image` does and push it, unless `registry` (`host:port`, plain HTTP) has it."""
     recipe = recipe_of(name, parser=parser, skip_smoke=skip_smoke)
-    repository, tag = f"gemmaserve/{recipe.name}", recipe.key(REPOSITORY)
+    images = recipes.image_names(recipe, REPOSITORY)
+    repository, _, tag = images[recipe.name].removeprefix("localhost/").rpartition(":")
     digest = find_digest(registry, repository, tag)
     if digest is None:
-        image = build_image(name, parser=parser, skip_smoke=skip_smoke)
+        image = _build(recipe, images)
         # Layers stay as they are: between two ends of one machine, compressing takes longer than copying.
         command = ["buildah", "push", "--tls-verify=false", "--disable-compression", image]
         command += [f"docker://{registry}/{repository}:{tag}"]
@@ -113,15 +113,24 @@ def ensure_tools() -> None:
     run_logged(install, what=f"installing {', '.join(missing)}", log=_log("apt-install"), env=quiet)
 
 
-def _ensure(recipe: Recipe) -> str:
-    image = recipe.image(REPOSITORY)
-    if _is_built(image):
+def _build(recipe: Recipe, images: Mapping[str, str]) -> str:
+    """Build `recipe` and what it stands on, under the names in `images`.
+
+    Names are settled once for the whole chain: a source edited meanwhile makes another image, the next time.
+    """
+    ensure_tools()
+    with locked(image_cache() / "lock", lambda: say("  waiting for another build of images to end ...")):
+        _ensure(recipe, images)
+    return images[recipe.name]
+
+
+def _ensure(recipe: Recipe, images: Mapping[str, str]) -> None:
+    if _is_built(images[recipe.name]):
         say(f"  {recipe.name} image: built already")
-        return image
+        return
     if recipe.parent is not None:
-        _ensure(recipe.parent)
-    _BUILDERS[recipe.name](image, recipe)
-    return image
+        _ensure(recipe.parent, images)
+    _BUILDERS[recipe.name](recipe, images)
 
 
 def _is_built(image: str) -> bool:
@@ -129,47 +138,49 @@ def _is_built(image: str) -> bool:
     return subprocess.run(inspect, check=False, capture_output=True).returncode == 0
 
 
-def _build_python(image: str, _: Recipe) -> None:
+def _build_python(recipe: Recipe, images: Mapping[str, str]) -> None:
     with _scratch() as context:
         debian.write_python_context(context)
-        _bud(image, _CONTAINERFILES / "Containerfile.python", context, {})
+        _bud(images[recipe.name], _CONTAINERFILES / "Containerfile.python", context, {})
 
 
-def _build_base(image: str, recipe: Recipe) -> None:
+def _build_base(recipe: Recipe, images: Mapping[str, str]) -> None:
     with _scratch() as context:
         base.write_base_context(context, REPOSITORY)
-        _bud(image, _CONTAINERFILES / "Containerfile.base", context, {"PYTHON_IMAGE": _parent(recipe)})
+        arguments = {"PYTHON_IMAGE": images["python"]}
+        _bud(images[recipe.name], _CONTAINERFILES / "Containerfile.base", context, arguments)
 
 
-def _build_serving(image: str, recipe: Recipe) -> None:
+def _build_serving(recipe: Recipe, images: Mapping[str, str]) -> None:
     arguments = {
-        "VLLM_IMAGE": _parent(recipe),
-        "PYTHON_IMAGE": recipes.PYTHON.image(REPOSITORY),
+        "VLLM_IMAGE": images["base"],
+        "PYTHON_IMAGE": images["python"],
         "VLLM_VERSION": _locked_vllm_version(),
         "PARSER_VERSION": _version_of("parser_patch"),
     }
-    _bud_target(image, "serving", arguments)
+    _bud_target(images[recipe.name], "serving", arguments)
 
 
-def _build_operator(image: str, recipe: Recipe) -> None:
-    _bud_target(image, "operator", {"PYTHON_IMAGE": _parent(recipe)})
+def _build_operator(recipe: Recipe, images: Mapping[str, str]) -> None:
+    _bud_target(images[recipe.name], "operator", {"PYTHON_IMAGE": images["python"]})
 
 
-def _build_upstream(image: str, recipe: Recipe) -> None:
-    smoke = "skip" if recipe.options else "run"
+def _build_upstream(recipe: Recipe, images: Mapping[str, str]) -> None:
+    arguments = {"SERVING_IMAGE": images["serving"], "SMOKE": "skip" if recipe.options else "run"}
     with _scratch() as context:
-        arguments = {"SERVING_IMAGE": _parent(recipe), "SMOKE": smoke}
-        _bud(image, REPOSITORY / recipe.sources[0], context, arguments)
+        _bud(images[recipe.name], REPOSITORY / recipe.sources[0], context, arguments)
 
 
-def _build_demo(image: str, recipe: Recipe) -> None:
+def _build_demo(recipe: Recipe, images: Mapping[str, str]) -> None:
+    serving = recipe.parent.name if recipe.parent is not None else "serving"
     with _scratch() as context:
         write_checkpoint(context / "tiny-gemma4")
         shutil.copy(REPOSITORY / "localcluster/src/localcluster/tinymodel/forced_decoding.py", context)
-        _bud(image, _CONTAINERFILES / "Containerfile.demo", context, {"SERVING_IMAGE": _parent(recipe)})
+        arguments = {"SERVING_IMAGE": images[serving]}
+        _bud(images[recipe.name], _CONTAINERFILES / "Containerfile.demo", context, arguments)
 
 
-_BUILDERS: dict[str, Callable[[str, Recipe], None]] = {
+_BUILDERS: dict[str, Callable[[Recipe, Mapping[str, str]], None]] = {
     "python": _build_python,
     "base": _build_base,
     "serving": _build_serving,
@@ -180,13 +191,13 @@ _BUILDERS: dict[str, Callable[[str, Recipe], None]] = {
 }
 
 
-def _bud(image: str, containerfile: Path, context: Path, arguments: dict[str, str | None]) -> None:
+def _bud(image: str, containerfile: Path, context: Path, arguments: Mapping[str, str]) -> None:
     """Build `containerfile` into `image`, in one layer on top of what it is made from."""
     command = ["buildah", "bud", "--isolation", "chroot", "--file", str(containerfile), "--tag", image]
     _run_build(image, [*command, *_build_arguments(arguments)], context)
 
 
-def _bud_target(image: str, target: str, arguments: dict[str, str | None]) -> None:
+def _bud_target(image: str, target: str, arguments: Mapping[str, str]) -> None:
     """Build a target of the repository's Dockerfile, its stages kept for the next build."""
     command = ["buildah", "bud", "--isolation", "chroot", "--layers", "--file", str(REPOSITORY / "Dockerfile")]
     if _CERTIFICATES.is_dir():
@@ -196,17 +207,13 @@ def _bud_target(image: str, target: str, arguments: dict[str, str | None]) -> No
     _run_build(image, [*command, "--tag", image, "--target", target, *_build_arguments(arguments)], REPOSITORY)
 
 
-def _build_arguments(arguments: dict[str, str | None]) -> list[str]:
+def _build_arguments(arguments: Mapping[str, str]) -> list[str]:
     return [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
 
 
 def _run_build(image: str, command: list[str], context: Path) -> None:
     name = image.removeprefix("localhost/gemmaserve/").partition(":")[0]
     run_logged([*command, str(context)], what=f"{name} image: building", log=_log(f"build-{name}"))
-
-
-def _parent(recipe: Recipe) -> str | None:
-    return recipe.parent.image(REPOSITORY) if recipe.parent is not None else None
 
 
 @contextmanager

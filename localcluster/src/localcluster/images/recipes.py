@@ -36,9 +36,11 @@ class Recipe:
             digest.update(f"{path.relative_to(repository)}\0{content}\n".encode())
         return digest.hexdigest()[:KEY_LENGTH]
 
-    def image(self, repository: Path) -> str:
-        """The image's name in buildah's storage."""
-        return f"localhost/gemmaserve/{self.name}:{self.key(repository)}"
+
+def image_names(recipe: Recipe, repository: Path) -> dict[str, str]:
+    """The names, in buildah's storage, of an image and of all it stands on, by recipe."""
+    below = image_names(recipe.parent, repository) if recipe.parent is not None else {}
+    return {**below, recipe.name: f"localhost/gemmaserve/{recipe.name}:{recipe.key(repository)}"}
 
 
 def _files(repository: Path, sources: tuple[str, ...]) -> Iterator[Path]:
