@@ -27,6 +27,7 @@ def tools(tool):
         # Keys.
         ("call:look{§at§:1,§two words§:2}", "look", {"at": 1, "two words": 2}),
         ("call:look{two words:1,Mail (draft):{k:2}}", "look", {"two words": 1, "Mail (draft)": {"k": 2}}),
+        ("call:look{a:§x§,b[0]:1,c:§y§}", "look", {"a": "x", "b[0]": 1, "c": "y"}),
         ("call:look{at§:§sea§}", "look", {"at": "sea"}),
         # JSON.
         ('call:look{"at":"the \\"sea\\"","n":[1,{"k":null}]}', "look", {"at": 'the "sea"', "n": [1, {"k": None}]}),

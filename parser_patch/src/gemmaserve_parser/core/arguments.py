@@ -150,7 +150,7 @@ class ArgumentReader:
     def _separator(self, index: int) -> int | None:
         """Where the separator stands of the key that starts at token `index`; None when no key starts there.
 
-        A bare key is words, brackets in pairs among them (`Send mail (draft)`).
+        A bare key is words, brackets in pairs among them (`Send mail (draft)`, `rows[0]`).
         """
         first = self._token(index)
         if first is None or first.kind not in {STRING, BARE}:
@@ -160,8 +160,9 @@ class ArgumentReader:
             token = self._tokens[place]
             if token.kind == PUNCTUATION and token.value in ":=" and depth == 0:
                 return place
-            depth += (token.value == "(") - (token.value == ")") if token.kind == PUNCTUATION else 0
-            if first.kind == STRING or depth < 0 or (token.kind == PUNCTUATION and token.value not in "()"):
+            if token.kind == PUNCTUATION:
+                depth += (token.value in "([") - (token.value in ")]")
+            if first.kind == STRING or depth < 0 or (token.kind == PUNCTUATION and token.value not in "()[]"):
                 return None
         return None
 

@@ -25,7 +25,7 @@ _CLOSER_OF = {opener: closer for closer, opener in OPENER_OF.items()}
 _STRUCTURE = re.compile(r"""[{}\[\](),:="'<]""")
 _QUOTE_OR_ESCAPE = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 _KEY_AHEAD = re.compile(r"[\w.$-]{1,64}\s*[:=]")
-_PAIR_AHEAD = re.compile(r"""\s*(?:[}\])"',]|[^{}\[\],:="<]{1,128}(?:[:=]|<\|"\|>\s*[:=]))""")
+_PAIR_AHEAD = re.compile(r"""\s*(?:[}\])"',]|[^{}"<]{1,128}?(?:[:=]|<\|"\|>\s*[:=]))""")
 _SEPARATOR_AHEAD = re.compile(r"\s*[:=]")
 #: So many small deltas are kept before they are joined: a string of four characters takes 53 bytes.
 _PARTS_KEPT = 256
