@@ -139,6 +139,12 @@ def test_a_kept_failure_of_another_server_says_that_its_words_are_not_the_models
     assert problems(case, run_core(case, "non-streaming")) == []
 
 
+def test_calls_that_came_broken_make_no_case_where_the_models_words_are_not_known(make, server, scripts, tmp_path):
+    server.script = scripts.answers(make.chat_stream(make.chat_call("read_file", '{"path": "a')))
+    run(server.url, "-c", "1", "-n", "1", "--keep", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["c1-args_invalid_json-0.txt"]
+
+
 def test_kept_failures_are_bounded_a_class(make, server, scripts, tmp_path):
     server.script = scripts.answers(make.chat_stream(make.chat_call("read_file", "{")))
     run(server.url, "-c", "8", "-n", "50", "--keep", tmp_path)

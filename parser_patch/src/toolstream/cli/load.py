@@ -172,7 +172,9 @@ class _Session:
                 if failure.answer.calls or failure.answer.text or any(failure.answer.token_ids):
                     title = f"load: {failure.classified.outcome} {failure.classified.detail}".strip()
                     source = CaseSource(failure.answer, failure.request, failure.name, title, self._plan.expected)
-                    append_case(directory / CASES, redact_case(await observe_case(client, source)))
+                    case = await observe_case(client, source)
+                    if case is not None:
+                        append_case(directory / CASES, redact_case(case))
 
 
 class _Shown:

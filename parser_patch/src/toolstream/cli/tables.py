@@ -48,7 +48,7 @@ def _failed(row: RuleTally, profiles: Sequence[Profile]) -> Text:
         where = "end of the answer" if breach.chunk is None else f"chunk {breach.chunk}"
         text.append(f"  {breach.question}, {where}: {breach.detail}\n", style="not bold")
         if breach.quote:
-            text.append(f"    {breach.quote}\n", style="not bold dim")
+            text.append(f"    {' '.join(breach.quote.split())}\n", style="not bold dim")
     return text
 
 
@@ -74,7 +74,9 @@ def _verdict_line(judged: Sequence[Judged], rows: Sequence[RuleTally]) -> Text:
 
 def load_table(levels: Sequence[Level]) -> RenderableType:
     """Levels with their figures, then every class that was seen."""
-    table = Table("at a time", "answers", "ok", "requests/s", "first chunk p50 / p99", "whole p50 / p99", title="Load")
+    table = Table(
+        "at a time", "answers", "ok", "req/s", "first chunk p50, p99", "whole p50, p99", title="Load (seconds)"
+    )
     for level in levels:
         table.add_row(
             str(level.concurrency),
@@ -87,9 +89,11 @@ def load_table(levels: Sequence[Level]) -> RenderableType:
     seen = [each for each in CLASSES if any(level.faults[each] for level in levels)]
     if not seen:
         return table
-    classes = Table(
-        "class", *(f"{level.concurrency} at a time" for level in levels), "means", title="Outcomes (also fits)"
-    )
+    classes = Table(title="Outcomes by requests at a time (+n: answers of a graver class that this fits, too)")
+    classes.add_column("class", no_wrap=True)
+    for level in levels:
+        classes.add_column(str(level.concurrency), no_wrap=True)
+    classes.add_column("means")
     for each in seen:
         classes.add_row(each, *(_count(level, each) for level in levels), MEANINGS[each])
     return Group(table, classes)
@@ -105,7 +109,7 @@ def _seconds(values: Sequence[float]) -> str:
     figures = percentiles(values)
     if figures["p50"] is None:
         return "-"
-    return f"{figures['p50']:.3f} / {figures['p99']:.3f} s"
+    return f"{figures['p50']:.3f}, {figures['p99']:.3f}"
 
 
 def selftest_table(result: Selftest) -> RenderableType:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gemmaserve_parser.replay import NON_STREAMING, Case, run_core
-from toolstream.core.strictjson import NotJson, loads
+from toolstream.core.faults import has_text
+from toolstream.core.strictjson import is_object, loads
 
 if TYPE_CHECKING:
     from toolstream.core.exchange import Answer
@@ -78,9 +79,14 @@ def spoken(pieces: Sequence[str], whole: str) -> Words:
     return Words(text, chunks if chunks and "".join(chunks) == text else None)
 
 
-def build_case(source: CaseSource, words: Words | None) -> Object:
-    """A case from one answer; `words` is None where nobody knows what the model itself wrote."""
+def build_case(source: CaseSource, words: Words | None) -> Object | None:
+    """A case from one answer; `words` is None where nobody knows what the model itself wrote.
+
+    None where there is no case: without the model's words, calls that came broken say nothing of what was meant.
+    """
     answer, request = source.answer, source.request
+    if words is None and not all(has_text(call.name) and is_object(call.arguments) for call in answer.calls):
+        return None
     fields: Object = {
         "id": source.name,
         "source": "toolstream",
@@ -136,7 +142,7 @@ def _drafted(fields: Mapping[str, Any]) -> Object:
 
 
 def _delivered(answer: Answer) -> Object:
-    calls = [{"name": call.name, "arguments": _value(call.arguments)} for call in answer.calls]
+    calls = [{"name": call.name, "arguments": loads(call.arguments)} for call in answer.calls]
     finish = {"tool_use": "tool_calls", "completed": "tool_calls" if calls else "stop", "end_turn": "stop"}
     reason = answer.finish_reason or "stop"
     if reason in _CUT:
@@ -150,14 +156,9 @@ def _delivered(answer: Answer) -> Object:
 
 
 def _rewritten(answer: Answer) -> str:
-    """Gemma 4's markup for what was delivered; arguments that are no JSON stand as they came."""
-    calls = "".join(f"<|tool_call>call:{call.name}{_body(call.arguments)}<tool_call|>" for call in answer.calls)
-    return answer.text + calls
-
-
-def _body(arguments: str) -> str:
-    value = _value(arguments)
-    return _native(value) if isinstance(value, dict) else f"{{{arguments}}}"
+    """Gemma 4's markup for what was delivered."""
+    calls = (f"<|tool_call>call:{call.name}{_native(loads(call.arguments))}<tool_call|>" for call in answer.calls)
+    return answer.text + "".join(calls)
 
 
 def _native(value: object) -> str:
@@ -168,10 +169,3 @@ def _native(value: object) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(_native, value)) + "]"
     return json.dumps(value)
-
-
-def _value(arguments: str) -> object:
-    try:
-        return loads(arguments)
-    except NotJson:
-        return arguments

@@ -94,8 +94,12 @@ def _table(levels: Sequence[Level]) -> str:
 
 def _latency(levels: Sequence[Level]) -> str:
     parts = [
-        _percentile_plot("First chunk, seconds", levels, [level.first_chunk for level in levels]),
-        _percentile_plot("Whole answer, seconds", levels, [level.total for level in levels]),
+        _percentile_plot(
+            "Seconds to the first chunk, by requests at a time", levels, [level.first_chunk for level in levels]
+        ),
+        _percentile_plot(
+            "Seconds to the whole answer, by requests at a time", levels, [level.total for level in levels]
+        ),
     ]
     return "".join(parts)
 
@@ -107,7 +111,7 @@ def _percentile_plot(title: str, levels: Sequence[Level], values: Sequence[Seque
     series = {f"p{percent}": [each[f"p{percent}"] for each in figures] for percent in PERCENTS}
     colours = {f"p{percent}": _LINES[percent] for percent in PERCENTS}
     names = [str(level.concurrency) for level in levels]
-    return f"<h2>{title}</h2>{legend(colours)}{lines(names, series, colours, title=f'{title}, by concurrency')}"
+    return f"<h2>{title}</h2>{legend(colours)}{lines(names, series, colours, title=title)}"
 
 
 def _throughput(levels: Sequence[Level]) -> str:
@@ -115,7 +119,7 @@ def _throughput(levels: Sequence[Level]) -> str:
     colours = {name: COLOURS["ok"]}
     series = {name: [round(level.per_second, 2) for level in levels]}
     names = [str(level.concurrency) for level in levels]
-    return f"<h2>Throughput</h2>{legend(colours)}{lines(names, series, colours, title='Requests a second')}"
+    return f"<h2>Requests a second, by requests at a time</h2>{legend(colours)}{lines(names, series, colours, title='Requests a second')}"
 
 
 def _classes(levels: Sequence[Level]) -> str:

@@ -20,8 +20,11 @@ _CUT_LIMIT = 400
 _AT_A_TIME = 8
 
 
-async def observe_case(client: Client, source: CaseSource) -> dict[str, Any]:
-    """The case of an answer, with the model's own words where the server gave token ids and can spell them out."""
+async def observe_case(client: Client, source: CaseSource) -> dict[str, Any] | None:
+    """The case of an answer, with the model's own words where the server gave token ids and can spell them out.
+
+    None where `build_case` finds none.
+    """
     groups = [some for some in source.answer.token_ids if some]
     whole = await _spell(client, [id_ for some in groups for id_ in some], source.request) if groups else None
     if whole is None:
