@@ -54,10 +54,8 @@ def install() -> None:
 
 def install_contexts() -> None:
     """Replace the parser that the contexts keep, and the stream that is made of it."""
-    serving, context = (
-        importlib.import_module(_SERVING),
-        importlib.import_module(_SERVING[: -len("serving")] + "context"),
-    )
+    serving: Any = importlib.import_module(_SERVING)
+    context: Any = importlib.import_module("vllm.entrypoints.openai.responses.context")
     streaming = context.StreamingHarmonyContext
     if hasattr(streaming.append_output, _MARK):
         return
