@@ -119,7 +119,9 @@ def _throughput(levels: Sequence[Level]) -> str:
     colours = {name: COLOURS["ok"]}
     series = {name: [round(level.per_second, 2) for level in levels]}
     names = [str(level.concurrency) for level in levels]
-    return f"<h2>Requests a second, by requests at a time</h2>{legend(colours)}{lines(names, series, colours, title='Requests a second')}"
+    heading = "Requests a second, by requests at a time"
+    plot = lines(names, series, colours, title=heading)
+    return f"<h2>{heading}</h2>{legend(colours)}{plot}"
 
 
 def _classes(levels: Sequence[Level]) -> str:
