@@ -84,8 +84,11 @@ class Lease:
         while True:
             await asyncio.sleep(self._timing.retry)
             start = self._clock()
+            left = renewed + self._timing.renew_deadline - start
+            if left <= 0:
+                break
             try:
-                async with asyncio.timeout(renewed + self._timing.renew_deadline - start):
+                async with asyncio.timeout(left):
                     held = await self._take()
             except TimeoutError:
                 break

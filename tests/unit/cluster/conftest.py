@@ -1,0 +1,8 @@
+import pytest
+
+from .fake_client import FakeClient
+
+
+@pytest.fixture
+def client():
+    return FakeClient()

@@ -1,0 +1,54 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from gemmaserve_operator.cluster.client import ApiError
+from gemmaserve_operator.cluster.events import build_event, send_event
+from gemmaserve_operator.cluster.kinds import EVENT
+from gemmaserve_operator.planning import Event
+
+from .fake_client import gemmaserve
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+@pytest.fixture
+def resource():
+    made = gemmaserve()
+    made["metadata"]["uid"] = "owner"
+    return made
+
+
+def test_an_event_is_what_the_api_asks_for(resource):
+    event = build_event(resource, Event("Warning", "CrashLoop", "words"), NOW)
+    assert event["apiVersion"] == "events.k8s.io/v1"
+    assert event["eventTime"] == "2026-01-02T03:04:05.678901Z"
+    assert event["regarding"]["uid"] == "owner"
+    assert event["metadata"]["namespace"] == "team"
+    assert event["metadata"]["name"].startswith("gemma4.")
+    assert (event["type"], event["reason"], event["note"]) == ("Warning", "CrashLoop", "words")
+    assert 0 < len(event["action"]) <= 128
+    assert 0 < len(event["reportingInstance"]) <= 128
+
+
+def test_two_events_do_not_share_a_name(resource):
+    event = Event("Normal", "Serving", "words")
+    assert (
+        build_event(resource, event, NOW)["metadata"]["name"] != build_event(resource, event, NOW)["metadata"]["name"]
+    )
+
+
+@pytest.mark.parametrize("note", ["x" * 5000, "ü" * 1000])
+def test_notes_fit_and_stay_readable(resource, note):
+    short = build_event(resource, Event("Normal", "Serving", note), NOW)["note"]
+    assert len(short.encode()) <= 1024
+    assert note.startswith(short.removesuffix("..."))
+
+
+async def test_events_are_sent_and_losses_do_no_harm(client, resource, caplog):
+    await send_event(client, resource, Event("Normal", "Serving", "words"))
+    assert len(client.of(EVENT)) == 1
+    client.failures["create"] = [ApiError(403, "not allowed"), ApiError(409, "there", reason="AlreadyExists")]
+    await send_event(client, resource, Event("Normal", "Serving", "words"))
+    await send_event(client, resource, Event("Normal", "Serving", "words"))
+    assert caplog.text.count("is lost") == 1
