@@ -4,7 +4,7 @@
     .venv/bin/python bench/parser.py --vllm 0.33.0        # beside that vLLM's parser, in its environment
     .venv/bin/python bench/parser.py --vllm 0.33.0 --json results.json
 
-Each figure is the best of several rounds. A row's last column is how many times cheaper a delta is for us.
+Times are processor time, so that a busy machine does not blur them; each is the best of several rounds. A row's last column is how many times cheaper a delta is for us.
 """
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ def measure(make, parts, rounds):
             step(text, ids)
         gc.collect()
         gc.disable()
-        started = time.perf_counter()
+        started = time.thread_time()
         for text, ids in body:
             step(text, ids)
-        ended = time.perf_counter()
+        ended = time.thread_time()
         for text, ids in closing:
             step(text, ids)
-        closed = time.perf_counter()
+        closed = time.thread_time()
         gc.enable()
         best = min(best, (ended - started) / len(body) * 1e6)
         closing_best = min(closing_best, (closed - ended) * 1e3)
@@ -167,9 +167,7 @@ def line(row):
 
 
 def import_ms():
-    program = (
-        "import time; t = time.perf_counter(); import gemmaserve_parser.core.gemma4; print(time.perf_counter() - t)"
-    )
+    program = "import time; t = time.thread_time(); import gemmaserve_parser.core.gemma4; print(time.thread_time() - t)"
     seconds = [
         float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
         for _ in range(5)
