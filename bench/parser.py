@@ -4,7 +4,8 @@
     .venv/bin/python bench/parser.py --vllm 0.33.0        # beside that vLLM's parser, in its environment
     .venv/bin/python bench/parser.py --vllm 0.33.0 --json results.json
 
-Times are processor time, so that a busy machine does not blur them; each is the best of several rounds. A row's last column is how many times cheaper a delta is for us.
+Times are processor time, so that a busy machine does not blur them; each is the best of several rounds. A row's
+last column is how many times cheaper a delta is for us.
 """
 
 from __future__ import annotations
