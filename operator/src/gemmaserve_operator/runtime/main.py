@@ -68,14 +68,18 @@ def _plan(options: argparse.Namespace) -> int:
 def _run(settings: Settings) -> int:
     set_up_logging(settings.log_level, settings.log_format)
     # Here, so that `plan` does not wait for kopf and the API client to be imported.
+    from gemmaserve_operator.cluster.client import ApiError  # noqa: PLC0415
     from gemmaserve_operator.runtime.app import StartError, run  # noqa: PLC0415
 
     try:
         asyncio.run(run(settings))
+    except (ApiError, OSError) as error:
+        logger.critical("%s", error)
+        return 1
     except Exception as error:
-        cause = error.__cause__ or error
-        if isinstance(cause, StartError | OSError):
-            logger.critical("%s", cause)
+        # Kopf wraps what a start raises.
+        if isinstance(error.__cause__, StartError):
+            logger.critical("%s", error.__cause__)
         else:
             logger.exception("ended by an error")
         return 1

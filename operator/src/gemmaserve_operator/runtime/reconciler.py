@@ -107,11 +107,12 @@ class Reconciler:
         """Plan and write until there is nothing left to write; the last plan is the one to tell of."""
         progress = _Progress(plan(snapshot, self._now()))
         for _ in range(MAX_PASSES):
+            self._refusals.pop(key, None)
             if not progress.plan.writes:
-                self._refusals.pop(key, None)
                 return progress
             progress.refusals = await self._carry_out(key, snapshot, progress)
-            self._refusals[key] = progress.refusals
+            if progress.refusals:
+                self._refusals[key] = progress.refusals
             news = self._snapshot(key)
             if news is None:
                 raise StaleStoreError("it is gone")
