@@ -161,6 +161,16 @@ class TestBlueGreen:
         serving.settle()
         assert serving.selected == first
 
+    def test_a_service_lost_at_the_switch_is_made_once_for_the_new_revision(self, serving):
+        serving.pods_ready = False
+        serving.edit(engine={"maxModelLen": 1})
+        serving.settle()
+        serving.pods_ready = True
+        serving.controllers()
+        del serving.objects["Service", "gemma4"]
+        made = [w.body for w in serving.plan().writes if w.body["metadata"]["name"] == "gemma4"]
+        assert [body["spec"]["selector"][names.LABEL_REVISION] for body in made] == [candidate_of(serving)]
+
     def test_what_is_no_revision_restarts_nothing(self, serving):
         template = deployment_of(serving, serving.selected)["spec"]["template"]
         serving.edit(
@@ -371,6 +381,20 @@ class TestRecreate:
         assert stopped < made
         assert cluster.selected != old
         assert deployment_of(cluster, old) is None
+
+    def test_nothing_is_made_while_an_old_pod_is_left(self, make_cluster):
+        cluster = make_cluster({"rollout": {"strategy": "Recreate"}}).settle()
+        old = deployment_of(cluster, cluster.selected)
+        cluster.edit(engine={"maxModelLen": 1})
+        while old["spec"]["replicas"]:
+            cluster.controllers()
+            cluster.reconcile()
+            old = deployment_of(cluster, cluster.selected)
+        for _ in range(3):
+            cluster.reconcile()
+        assert len(cluster.names("Deployment")) == 1
+        assert cluster.reason("Progressing") == "StoppingOldRevision"
+        assert cluster.status["phase"] == "RollingOut"
 
     def test_what_an_eviction_left_behind_is_not_waited_for(self, make_cluster):
         cluster = make_cluster({"rollout": {"strategy": "Recreate"}}, gpus=1).settle()

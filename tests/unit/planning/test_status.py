@@ -83,6 +83,13 @@ def test_messages_carry_no_time_that_moves(cluster):
     assert cluster.plan().status == before
 
 
+def test_a_failed_status_does_not_move_either(cluster, reports):
+    cluster.reports["r.example/vllm@sha256:" + "a" * 64] = reports["failed"]()
+    cluster.settle()
+    cluster.tick(100)
+    assert cluster.plan().status == cluster.status
+
+
 def test_ready_is_false_until_the_endpoints_are_there(cluster):
     cluster.slices_follow = False
     cluster.settle()
