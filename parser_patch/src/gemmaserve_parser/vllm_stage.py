@@ -11,8 +11,12 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vllm.entrypoints.anthropic.serving import AnthropicServingMessages
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
+from vllm.entrypoints.openai.responses.context import SimpleContext
+from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses
 from vllm.outputs import CompletionOutput, RequestOutput
 from vllm.parser import ParserManager
 from vllm.plugins import load_general_plugins
@@ -200,21 +204,81 @@ class Stage:
 
         return asyncio.run(run())
 
+    def stream_messages(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        """The events of `/v1/messages`, for what vLLM makes of a request there: one of chat completions."""
+        return asyncio.run(self._stream_messages({**body, "stream": True}, script))
+
+    def complete_messages(self, body: Mapping[str, Any], script: Script) -> dict[str, Any]:
+        """The response of `/v1/messages`."""
+        response = asyncio.run(self._full(body, script, AnthropicServingMessages))
+        return dict(self._server(AnthropicServingMessages).messages_full_converter(response).model_dump())
+
+    def stream_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        """The events of `/v1/responses` that tell of the response's items."""
+        return asyncio.run(self._stream_responses(body, script))
+
+    def complete_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        """The items of a response of `/v1/responses`."""
+        return asyncio.run(self._complete_responses(body, script))
+
     async def _stream(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
         request, server, arguments, _ = self._request(body, script, RequestOutputKind.DELTA)
         lines = [line async for line in server.chat_completion_stream_generator(request, *arguments)]
         data = [line.strip().removeprefix("data: ") for line in lines]
         return [json.loads(each) for each in data if each != "[DONE]"]
 
+    async def _stream_messages(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        request, _, arguments, _ = self._request(body, script, RequestOutputKind.DELTA)
+        server = self._server(AnthropicServingMessages)
+        stream = server.chat_completion_stream_generator(request, *arguments)
+        if not hasattr(server, "chat_completion_stream_generator_raw"):
+            stream = server.message_stream_converter(stream)
+        return [json.loads(event.partition("data: ")[2]) async for event in stream]
+
+    async def _stream_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        request, parameters, context, results = self._response(body, script, RequestOutputKind.DELTA)
+        server = self._server(OpenAIServingResponses)
+        rest = (context, _MODEL, self.tokenizer, _Metadata(), 0, lambda event: event)
+        events = server._process_simple_streaming_events(request, parameters, results, *rest)  # noqa: SLF001
+        return [event.model_dump(mode="json") async for event in events]
+
+    async def _complete_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
+        request, _, context, results = self._response(body, script, RequestOutputKind.FINAL_ONLY)
+        async for _ in results:
+            pass
+        server, output = self._server(OpenAIServingResponses), context.final_output.outputs[0]
+        parser = {"parser": context.response_parser} if hasattr(context, "response_parser") else {}
+        items = server._make_response_output_items(request, output, self.tokenizer, **parser)  # noqa: SLF001
+        return [item.model_dump(mode="json") for item in items]
+
+    def _response(self, body: Mapping[str, Any], script: Script, kind: Any) -> tuple[Any, Any, Any, AsyncIterator[Any]]:
+        request = ResponsesRequest(**{"model": _MODEL, "input": "go", **body})
+        given: dict[str, Any] = {}
+        if "response_parser" in inspect.signature(SimpleContext).parameters and self.parser is not None:
+            given["response_parser"] = self.parser(self.tokenizer, request.tools)
+        context = SimpleContext(**given)
+        parameters = SamplingParams(output_kind=kind, skip_special_tokens=False)
+        engine = ScriptedEngine(script, self.tokenizer.all_special_tokens)
+
+        async def results() -> AsyncIterator[Any]:
+            async for result in engine.generate(None, parameters, "scripted"):
+                context.append_output(result)
+                yield context
+
+        return request, parameters, context, results()
+
     async def _complete(self, body: Mapping[str, Any], script: Script) -> dict[str, Any]:
-        request, server, arguments, _ = self._request(body, script, RequestOutputKind.FINAL_ONLY)
+        return dict((await self._full(body, script, OpenAIServingChat)).model_dump())
+
+    async def _full(self, body: Mapping[str, Any], script: Script, endpoint: Any) -> Any:
+        request, _, arguments, _ = self._request(body, script, RequestOutputKind.FINAL_ONLY)
+        server = self._server(endpoint)
         parsers: dict[str, Any] = {}
         if "parser" in inspect.signature(server.chat_completion_full_generator).parameters:
             parsers["parser"] = self.parser(self.tokenizer, request.tools) if self.parser is not None else None
         elif self._reasoning_parser is not None:
             parsers["reasoning_parser"] = self._reasoning_parser(self.tokenizer)
-        response = await server.chat_completion_full_generator(request, *arguments, **parsers)
-        return dict(response.model_dump())
+        return await server.chat_completion_full_generator(request, *arguments, **parsers)
 
     def _request(
         self, body: Mapping[str, Any], script: Script, kind: Any
@@ -224,12 +288,13 @@ class Stage:
         engine = ScriptedEngine(script, self.tokenizer.all_special_tokens)
         results: AsyncIterator[Any] = engine.generate(None, parameters, "scripted")
         arguments: tuple[Any, ...] = (results, "scripted", _MODEL, [], self.tokenizer, _Metadata())
-        return request, self._server(), arguments, engine
+        return request, self._server(OpenAIServingChat), arguments, engine
 
-    def _server(self) -> Any:
-        server = object.__new__(OpenAIServingChat)
+    def _server(self, endpoint: Any) -> Any:
+        server = object.__new__(endpoint)
         settings: dict[str, Any] = {
             "parser_cls": self.parser,
+            "parser": self.parser,
             "tool_parser": self.tool_parser,
             "reasoning_parser_cls": self._reasoning_parser,
             "enable_auto_tools": True,
@@ -240,6 +305,7 @@ class Stage:
             "chat_template": None,
             "chat_template_content_format": "auto",
             "default_chat_template_kwargs": {},
+            "stop_reason_map": {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"},
             "online_renderer": _Renderer(self.tokenizer),
         }
         off = ["enable_force_include_usage", "enable_log_deltas", "enable_log_outputs", "enable_prompt_tokens_details"]

@@ -88,7 +88,7 @@ class AtomicToolParser:
         _, output = steps.whole(model_output)
         answer = Answer(self._tokenizer, self._with_tools(request), reasoning=False)
         events = answer.feed(model_output, getattr(output, "token_ids", None))
-        events += answer.finish(getattr(output, "finish_reason", None))
+        events += answer.finish(steps.ending_of(model_output))
         types = protocol()
         found = [
             types.ToolCall(
@@ -145,7 +145,7 @@ class AtomicParser:
     """The server's parser of a choice, to be mixed into the `Parser` that vLLM composed of the two names."""
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(tokenizer, *args, **kwargs)
+        super().__init__(tokenizer, *args, **kwargs)  # type: ignore[call-arg]
         self._tokenizer = tokenizer
         self._prompt_token_ids: Sequence[int] | None = None
         self._answer: Answer | None = None
@@ -217,7 +217,7 @@ class AtomicParser:
             model_output,
             request,
             model_output_token_ids or getattr(output, "token_ids", ()),
-            getattr(output, "finish_reason", None),
+            steps.ending_of(model_output),
             getattr(result, "prompt_token_ids", None),
         )
 

@@ -74,6 +74,15 @@ def whole(text: str) -> tuple[Any, Any]:
     return None, None
 
 
+def ending_of(text: str) -> str | None:
+    """How the whole answer with this text ended, as far as its outputs passed here; None where they did not."""
+    _, output = whole(text)
+    if output is not None:
+        return str(output.finish_reason)
+    step = _step.get()
+    return step.ending if step is not None else None
+
+
 def install(engine: Any) -> None:
     """Put ourselves into `engine.generate` (the class `AsyncLLM`); once is enough, twice does no harm."""
     original = engine.generate

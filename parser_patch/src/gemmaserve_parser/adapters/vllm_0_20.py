@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vllm.reasoning.gemma4_reasoning_parser import Gemma4ReasoningParser
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
-from gemmaserve_parser.adapters import chat, steps
+from gemmaserve_parser.adapters import chat, responses_0_20, steps
 from gemmaserve_parser.adapters.parsers import AtomicParser, AtomicToolParser, protocol, unified
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class AtomicParser020(AtomicParser):
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """Reasoning and content of a whole answer; keeps its calls for `_parse_tool_calls`, which follows."""
-        reasoning, content, self._read_calls = self.parse(model_output, request, model_output_token_ids=self._read_ids)
+        reasoning, content, found = self.parse(model_output, request, model_output_token_ids=self._read_ids)
+        self._read_calls = found or ()
         return reasoning, content
 
     def _parse_tool_calls(self, request: Any, content: str | None, enable_auto_tools: bool) -> Any:  # noqa: ARG002
@@ -56,6 +57,7 @@ def server_parser(composed: Any) -> Any:
         steps.install(importlib.import_module("vllm.v1.engine.async_llm").AsyncLLM)
         serving = importlib.import_module("vllm.entrypoints.openai.chat_completion.serving")
         chat.install(serving.OpenAIServingChat, _complete)
+        responses_0_20.install()
     return ours
 
 

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gemmaserve_parser.regressions.registry import registered
+from gemmaserve_parser.regressions.registry import HARMONY_PARSER, registered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,8 @@ _EXAMPLES = """examples:
       and leave a summary where Kubernetes looks for it
   gemmaserve-parser regressions -k '*strict*'
       some of them
+  gemmaserve-parser regressions --parser openai
+      those for gpt-oss, which vLLM reads under this name
 """
 
 
@@ -53,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         0: all passed; 1: some failed; 2: they could not run.
     """
     options = _parser().parse_args(argv)
-    chosen = [each for each in registered() if options.k is None or fnmatch(each.name, _pattern(options.k))]
+    chosen = [
+        each for each in registered(options.parser) if options.k is None or fnmatch(each.name, _pattern(options.k))
+    ]
     if options.list:
         _say("\n".join(f"{each.name}: {each.shows}" for each in chosen))
         return 0
@@ -100,7 +104,8 @@ def _run(chosen: Sequence[Regression], parser: str, vllm: str) -> list[Failure]:
     begun = time.monotonic()
     _say(f"importing vLLM {vllm}")
     try:
-        server = import_module("gemmaserve_parser.regressions.server").Server(parser)
+        module = "harmony_server" if parser == HARMONY_PARSER else "server"
+        server = import_module(f"gemmaserve_parser.regressions.{module}").Server(parser)
     except Exception as error:  # noqa: BLE001  (whatever vLLM raises, there is no server with our parser then)
         _say(f"FAILED {_IMPORT}\n       {error!r}")
         return [Failure(_IMPORT, f"raised {error!r}")]

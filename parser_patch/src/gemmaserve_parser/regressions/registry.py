@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MODULES = ("identity", "strictness", "grammar", "boundaries", "endings", "requests", "endurance")
+_MODULES = ("identity", "strictness", "grammar", "boundaries", "endings", "requests", "endpoints", "endurance")
+
+#: vLLM's name of the parser of gpt-oss, which has regressions of its own; their names begin with the prefix.
+HARMONY_PARSER = "openai"
+_HARMONY_PREFIX = "harmony_"
+_HARMONY_MODULES = ("harmony", "harmony_endpoints")
 
 
 class Regression(NamedTuple):
@@ -39,8 +44,9 @@ def add(name: str, shows: str, run: Callable[[Any], None]) -> None:
     _registered.append(Regression(name, shows, run))
 
 
-def registered() -> list[Regression]:
-    """All of them."""
-    for module in _MODULES:
+def registered(parser: str) -> list[Regression]:
+    """All of those for the model that a parser's name stands for."""
+    harmony = parser == HARMONY_PARSER
+    for module in _HARMONY_MODULES if harmony else _MODULES:
         import_module(f"gemmaserve_parser.regressions.{module}")
-    return _registered
+    return [each for each in _registered if each.name.startswith(_HARMONY_PREFIX) == harmony]
