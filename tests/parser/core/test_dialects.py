@@ -71,6 +71,7 @@ def tools(tool):
         # Bare text with structure in it.
         ("call:look{u:https://a.b/c?x=1&y=2,t:12:30}", "look", {"u": "https://a.b/c?x=1&y=2", "t": "12:30"}),
         ("call:look{e:max(1, 2),f:smile :)}", "look", {"e": "max(1, 2)", "f": "smile :)"}),
+        ("call:look{e:{the sea},f:[{x},{y:1}]}", "look", {"e": "{the sea}", "f": ["{x}", {"y": 1}]}),
         ("call:look{e:don't,f:won't}", "look", {"e": "don't", "f": "won't"}),
         ("call:look{e:,f:1}", "look", {"e": "", "f": 1}),
         # Names.

@@ -20,6 +20,8 @@ BODIES = {
     "nested arrays": "a:" + "[" * N + "]" * N,
     "nested objects": "a:" + "{b:" * N + "}" * N,
     "doubled braces": "{" * N,
+    "nested sets": "a:" + "{b:[{x}," * N,
+    "sets in sets": "a:" + "{x" * N,
     "closers": "a:1" + "}" * N,
     "brackets before text": "a:" + "[" * 90 + "1" + "]x" * 90,
     "quotes": "a:" + '"x' * N,

@@ -75,8 +75,8 @@ class ArgumentReader:
     def _peek(self) -> Token | None:
         return self._token(self.index)
 
-    def _at(self, characters: str, index: int | None = None) -> bool:
-        token = self._token(self.index if index is None else index)
+    def _at(self, characters: str) -> bool:
+        token = self._peek()
         return token is not None and token.kind == PUNCTUATION and token.value in characters
 
     def _object(self) -> Object:
@@ -200,9 +200,16 @@ class ArgumentReader:
         self.index = begin
         return self._bare(token.start, in_array=in_array)
 
-    def _container(self, opener: Token) -> Value:
+    def _container(self, opener: Token) -> Value | None:
+        """Read a nested object or array; None when it is neither (`{x}`) and so is text."""
         if len(self._open) < MAX_DEPTH:
-            return self._object() if opener.value == "{" else self._array()
+            depth, repaired = len(self._open), self.repaired
+            try:
+                return self._object() if opener.value == "{" else self._array()
+            except MalformedError:
+                del self._open[depth:]
+                self.repaired = repaired
+                return None
         depth = 0
         while (token := self._peek()) is not None:
             self.index += 1
