@@ -13,6 +13,7 @@ def test_a_small_selftest_holds_its_streams_and_states_a_ceiling():
     found = json.loads(result.stdout)
     assert (found["streams"], found["whole"]) == (20, 20)
     assert found["requests_per_second"] > 0
+    assert found["requests_per_cpu_second"] > 0
     assert found["chunks_per_second"] > found["requests_per_second"]
 
 

@@ -32,6 +32,7 @@ class Selftest(NamedTuple):
         cpu_seconds: Of this process, for them.
         requests_per_second: Ceiling with answers of 50 chunks sent at once.
         chunks_per_second: The same in chunks.
+        requests_per_cpu_second: The same by the CPU time that this process got: the ceiling when nothing else runs.
     """
 
     streams: int
@@ -40,6 +41,7 @@ class Selftest(NamedTuple):
     cpu_seconds: float
     requests_per_second: float
     chunks_per_second: float
+    requests_per_cpu_second: float
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -63,21 +65,31 @@ async def run_selftest(streams: int, requests: int, *, stop: Stop, seen: Callabl
         NoServer: The loopback server did not start.
     """
     async with _loopback() as port:
-        cpu = time.process_time()
         hold = f"/hold/{streams}/{_HOLD_CHUNKS}/{streams * _HOLD_CHUNKS / _HOLD_CHUNKS_PER_SECOND:g}"
-        held = await _level(f"http://127.0.0.1:{port}{hold}", streams, streams, stop, seen)
-        cpu = time.process_time() - cpu
+        held, held_cpu = await _level(f"http://127.0.0.1:{port}{hold}", streams, streams, stop, seen)
         url = f"http://127.0.0.1:{port}/burst/{_BURST_CHUNKS}"
-        burst = await _level(url, _BURST_CONCURRENCY, requests, stop, seen)
-    chunks = burst.per_second * (_BURST_CHUNKS + 3)
-    return Selftest(streams, held.outcomes[OK], held.seconds, cpu, burst.per_second, chunks)
+        burst, burst_cpu = await _level(url, _BURST_CONCURRENCY, requests, stop, seen)
+    return Selftest(
+        streams,
+        held.outcomes[OK],
+        held.seconds,
+        held_cpu,
+        burst.per_second,
+        burst.per_second * (_BURST_CHUNKS + 3),
+        burst.done / burst_cpu,
+    )
 
 
-async def _level(url: str, concurrency: int, requests: int, stop: Stop, seen: Callable[[Level], None]) -> Level:
+async def _level(
+    url: str, concurrency: int, requests: int, stop: Stop, seen: Callable[[Level], None]
+) -> tuple[Level, float]:
+    """A level's figures, and the CPU seconds that this process spent on it."""
+    cpu = time.process_time()
     plan = LoadPlan([concurrency], requests, expected=ONE_CALL.expected)
     async with Client(Server(url), timeout=4 * _START_SECONDS) as client:
         result = await run_load(client, "loopback", plan, stop=stop, seen=seen)
-    return result.levels[0] if result.levels else Level(concurrency, requests)
+    level = result.levels[0] if result.levels else Level(concurrency, requests)
+    return level, time.process_time() - cpu
 
 
 @contextlib.asynccontextmanager

@@ -17,7 +17,7 @@ def loads(text: str) -> Any:  # noqa: ANN401  (any JSON value)
         NotJson: Syntax, `NaN` and `Infinity`, nesting deeper or numbers longer than Python's limits.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return _DECODER.decode(text)
     except RecursionError as error:
         raise NotJson("nested too deeply") from error
     except ValueError as error:
@@ -54,3 +54,7 @@ def equal(one: object, other: object) -> bool:
 
 def _refuse(constant: str) -> NoReturn:
     raise NotJson(f"{constant} is not JSON")
+
+
+# One for all: json.loads makes a decoder anew for each call that has options, and a load reads a million chunks.
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

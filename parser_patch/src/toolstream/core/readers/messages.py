@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from toolstream.core.exchange import gather_calls
-from toolstream.core.readers.reading import Object, Reading
+from toolstream.core.readers.reading import Object, Reading, read_either
 
 if TYPE_CHECKING:
     from toolstream.core.exchange import Answer, Exchange
@@ -14,14 +13,7 @@ if TYPE_CHECKING:
 
 def read(exchange: Exchange) -> Answer:
     """Read a message, streamed or not. A whole body's `input` object becomes JSON text again."""
-    reading = Reading(exchange)
-    if exchange.streaming:
-        _Stream(reading).read()
-    else:
-        for body in reading.objects():
-            _whole(reading, body)
-    reading.answer.calls = gather_calls(reading.pieces)
-    return reading.answer
+    return read_either(exchange, stream=lambda reading: _Stream(reading).read(), whole=_whole)
 
 
 def _whole(reading: Reading, body: Object) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolstream.core.exchange import Answer, Fault, Piece
+from toolstream.core.exchange import Answer, Fault, Piece, gather_calls
 from toolstream.core.strictjson import NotJson, loads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from toolstream.core.exchange import Exchange
 
@@ -74,3 +74,17 @@ class Reading:
             return value
         self.fault("shape", f"{key!r} is {type(value).__name__}, not {kind.__name__}")
         return None
+
+
+def read_either(
+    exchange: Exchange, *, stream: Callable[[Reading], None], whole: Callable[[Reading, Object], None]
+) -> Answer:
+    """An answer by the reader of its mode: of the whole stream, or of each body (there is one)."""
+    reading = Reading(exchange)
+    if exchange.streaming:
+        stream(reading)
+    else:
+        for body in reading.objects():
+            whole(reading, body)
+    reading.answer.calls = gather_calls(reading.pieces)
+    return reading.answer

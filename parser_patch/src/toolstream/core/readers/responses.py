@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolstream.core.exchange import gather_calls
-from toolstream.core.readers.reading import Object, Reading
+from toolstream.core.readers.reading import Object, Reading, read_either
 
 if TYPE_CHECKING:
     from toolstream.core.exchange import Answer, Exchange
@@ -15,14 +14,7 @@ _ENDS = {"response.completed", "response.incomplete", "response.failed"}
 
 def read(exchange: Exchange) -> Answer:
     """Read a response, streamed or not. A call's arguments are those of its deltas, or of its items without any."""
-    reading = Reading(exchange)
-    if exchange.streaming:
-        _Stream(reading).read()
-    else:
-        for body in reading.objects():
-            _whole(reading, body)
-    reading.answer.calls = gather_calls(reading.pieces)
-    return reading.answer
+    return read_either(exchange, stream=lambda reading: _Stream(reading).read(), whole=_whole)
 
 
 def _whole(reading: Reading, body: Object) -> None:
