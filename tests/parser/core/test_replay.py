@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -158,6 +159,30 @@ def test_another_answer_may_do_too():
 def test_finish_reason(request_fields, reason):
     case = replay.Case({**RIGHT, "request": request_fields})
     assert replay.run_core(case, replay.TOKENS).finish_reason == reason
+
+
+def module(monkeypatch, name, **functions):
+    stand_in = types.ModuleType(name)
+    vars(stand_in).update(functions)
+    monkeypatch.setitem(sys.modules, name, stand_in)
+
+
+def test_where_vllm_is_installed_its_adapter_is_judged_too(run, monkeypatch):
+    broken = replay.Result([], None, None, "stop")
+    module(monkeypatch, "gemmaserve_parser.vllm_replay", run=lambda case, mode: broken)
+    monkeypatch.setattr(cli, "find_spec", lambda name: name)
+    code, out, _ = run(RIGHT)
+    assert code == 1
+    assert out.splitlines()[0] == "through the core and adapter"
+    assert "adapter, all at once: tool calls []" in out
+    assert "core, all at once" not in out
+
+
+def test_regressions_get_their_own_options(monkeypatch):
+    seen = []
+    module(monkeypatch, "gemmaserve_parser.regressions", main=lambda arguments: seen.extend(arguments) or 1)
+    assert cli.main(["regressions", "--report", "file", "--help"]) == 1
+    assert seen == ["--report", "file", "--help"]
 
 
 def test_help_has_examples(capsys):
