@@ -3,7 +3,9 @@
 import base64
 import ssl
 import tempfile
+import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -30,7 +32,14 @@ class Kube:
                 pem.write(base64.b64decode(user[part]) + b"\n")
             pem.flush()
             context.load_cert_chain(pem.name)
-        self._http = httpx.Client(base_url=cluster["server"], verify=context, timeout=20)
+        self._connect = partial(httpx.Client, base_url=cluster["server"], verify=context, timeout=20)
+        self._of_thread = threading.local()
+
+    @property
+    def _http(self) -> httpx.Client:
+        if not hasattr(self._of_thread, "client"):
+            self._of_thread.client = self._connect()
+        return self._of_thread.client
 
     def get(self, kind: Kind, namespace: str | None, name: str):
         answer = self._http.get(kind.path(namespace, name))
