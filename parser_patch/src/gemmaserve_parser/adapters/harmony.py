@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from gemmaserve_parser.replay import Case, Result
 
 
@@ -16,8 +18,17 @@ def install() -> None:
     vLLM uses no registered name for gpt-oss: it picks its Harmony code by the model's type, whatever
     `--tool-call-parser` says (`openai` on every tested version). So ours takes its place.
     """
+    _adapter().install()
+
+
+def installed() -> bool:
+    """Whether the installed vLLM reads gpt-oss with our reading."""
+    return bool(_adapter().installed())
+
+
+def _adapter() -> ModuleType:
     generation = "harmony_0_24" if find_spec("vllm.parser.harmony") is not None else "harmony_0_20"
-    importlib.import_module(f"gemmaserve_parser.adapters.{generation}").install()
+    return importlib.import_module(f"gemmaserve_parser.adapters.{generation}")
 
 
 def replay(case: Case, mode: str) -> Result:

@@ -74,10 +74,15 @@ class ChatStream:
 _streamed: ContextVar[tuple[Any, list[ChatStream]] | None] = ContextVar("gemmaserve_harmony_streamed", default=None)
 
 
+def installed() -> bool:
+    """Whether vLLM reads gpt-oss with ours."""
+    return hasattr(_serving().extract_harmony_streaming_delta, _MARK)
+
+
 def install() -> None:
     """Replace what vLLM reads gpt-oss with; once is enough, twice does no harm."""
-    serving: Any = importlib.import_module("vllm.entrypoints.openai.chat_completion.serving")
-    if hasattr(serving.extract_harmony_streaming_delta, _MARK):
+    serving = _serving()
+    if installed():
         return
     tool_parser = importlib.import_module("vllm.tool_parsers.openai_tool_parser").OpenAIToolParser
     server = serving.OpenAIServingChat
@@ -90,6 +95,10 @@ def install() -> None:
     serving.extract_harmony_streaming_delta = _extract_delta
     harmony_responses.install()
     harmony_responses.install_contexts()
+
+
+def _serving() -> Any:
+    return importlib.import_module("vllm.entrypoints.openai.chat_completion.serving")
 
 
 def _stream(original: Any) -> Any:

@@ -65,11 +65,16 @@ class AtomicHarmonyParser(AtomicParser):
         )
 
 
+def installed() -> bool:
+    """Whether vLLM hands our parser out for gpt-oss."""
+    return hasattr(_manager().get_parser, _MARK)
+
+
 def install() -> None:
     """Make vLLM hand our parser out for gpt-oss; once is enough, twice does no harm."""
-    manager = importlib.import_module("vllm.parser").ParserManager
+    manager = _manager()
     original = manager.get_parser
-    if hasattr(original, _MARK):
+    if installed():
         return
 
     @functools.wraps(original)
@@ -86,6 +91,10 @@ def install() -> None:
         # Its constructor makes a parser of openai-harmony's, which nothing asks when ours reads.
         harmony.get_streamable_parser_for_assistant = harmony_responses.MessageStream
         harmony_responses.install_contexts()
+
+
+def _manager() -> Any:
+    return importlib.import_module("vllm.parser").ParserManager
 
 
 def server_parser(composed: Any) -> Any:

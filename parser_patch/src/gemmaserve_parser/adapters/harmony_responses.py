@@ -36,6 +36,11 @@ def new_reader(tools: Any = None) -> SegmentReader:
     )
 
 
+def begin(request: Any) -> None:
+    """Make `request` that of the current context."""
+    _request.set(request)
+
+
 def install() -> None:
     """Note each request of the responses API; once is enough, twice does no harm."""
     server = importlib.import_module(_SERVING).OpenAIServingResponses
@@ -45,7 +50,7 @@ def install() -> None:
 
     @functools.wraps(original)
     async def create_responses(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        _request.set(request)
+        begin(request)
         return await original(self, request, *args, **kwargs)
 
     setattr(create_responses, _MARK, original)

@@ -89,7 +89,12 @@ class SegmentReader(MessageReader):
 
     def _body(self, text: str) -> None:
         self._parts.append(text)
-        if not (self._message.call or self._message.foreign):
+        if self._message.call or self._message.foreign:
+            return
+        last = self._pieces_read[-1] if self._pieces_read else None
+        if last is not None and last.completed is None:
+            self._pieces_read[-1] = last._replace(delta=last.delta + text)
+        else:
             self._pieces_read.append(Piece(self._channel(), self._message.recipient or None, text))
 
     def _end(self, marker: Marker | None) -> None:
