@@ -160,7 +160,7 @@ def test_the_gate_reports_a_server_that_is_not_there(server, tmp_path):
     assert [failure["name"] for failure in report["failures"]] == ["unfinished"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(60)
 def test_the_gate_ends_in_its_time(server, scripts, tmp_path):
     async def script(_request, send):
         await send(scripts.STREAM_HEAD)

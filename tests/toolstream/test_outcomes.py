@@ -78,7 +78,7 @@ async def break_off(_request, send):
 SCRIPTS = {"timeout": hang, "http_error": refuse, "disconnect": break_off}
 
 
-async def load(url, plan, *, seconds=10.0, stop=None, seen=lambda _level: None):
+async def load(url, plan, *, seconds=30.0, stop=None, seen=lambda _level: None):
     async with Client(Server(url), timeout=seconds) as client:
         return await run_load(client, "stand-in", plan, stop=stop or Stop(), seen=seen)
 
@@ -90,7 +90,7 @@ def test_a_fault_is_planted_for_every_class():
 @pytest.mark.parametrize("outcome", [*ANSWERS, *SCRIPTS])
 async def test_a_planted_fault_is_its_class(make, server, scripts, outcome):
     server.script = SCRIPTS.get(outcome) or scripts.answers(ANSWERS[outcome](make))
-    result = await load(server.url, LoadPlan([2], 3, expected=EXPECTED), seconds=0.5)
+    result = await load(server.url, LoadPlan([2], 3, expected=EXPECTED), seconds=0.5 if outcome == "timeout" else 30)
     [level] = result.levels
     assert level.outcomes == {outcome: 3}
     assert [failure.classified.outcome for failure in result.failures] == [outcome] * (0 if outcome == "ok" else 3)
@@ -173,7 +173,7 @@ async def test_a_stop_keeps_what_has_come(make, server, scripts):
             stop.set("enough")
 
     result = await load(server.url, LoadPlan([2, 50], 1000, expected=EXPECTED), stop=stop, seen=seen)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert [(level.concurrency, level.outcomes) for level in result.levels] == [(2, {"ok": 5})]
 
 
