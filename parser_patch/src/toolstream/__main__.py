@@ -13,9 +13,10 @@ def main() -> None:
     try:
         app = import_module("toolstream.cli").app
     except ModuleNotFoundError as error:
-        if error.name not in _NEEDS:
+        package = (error.name or "").partition(".")[0]
+        if package not in _NEEDS:
             raise
-        sys.exit(f"toolstream needs {error.name}; install it with: pip install 'gemmaserve-parser[toolstream]'")
+        sys.exit(f"toolstream needs {package}; install it with: pip install 'gemmaserve-parser[toolstream]'")
     app()
 
 

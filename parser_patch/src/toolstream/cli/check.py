@@ -46,11 +46,6 @@ if TYPE_CHECKING:
     from toolstream.core.exchange import Endpoint
     from toolstream.core.rules import Profile
 
-_EPILOG = """Examples:
-toolstream check http://localhost:8000;
-toolstream check http://localhost:8000 --profile opencode --junit report.xml;
-toolstream check http://gemma4 --gate --requests 16 --concurrency 8 --report /dev/termination-log"""
-
 
 def check(
     url: Url,

@@ -98,8 +98,6 @@ def load(
     """Send many requests at once and classify each answer.
 
     Ctrl-C ends it with what there is. Exit code 0: every answer is ok. 1: some are not. 2: it could not be run.
-
-    Examples: toolstream load http://localhost:8000 -c 10,100,500,1000 -n 1000 --html load.html
     """
     server = server_of(url, api_key)
     body = _json_file(request, dict) if request else None

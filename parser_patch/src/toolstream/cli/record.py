@@ -33,8 +33,6 @@ def proxy_record(
 
     Headers, messages and credentials are left out; tool schemas, the model's output and its calls are what a case
     is made of: look at them before you hand a case on. Ctrl-C ends it.
-
-    Example: toolstream proxy-record http://localhost:8000 --listen 127.0.0.1:8081 --out fault.jsonl
     """
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:

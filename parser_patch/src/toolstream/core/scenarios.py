@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -179,8 +178,3 @@ def _messages(question: Question, model: str) -> Object:
 
 
 _BODIES = {CHAT: _chat, RESPONSES: _responses, MESSAGES: _messages}
-
-
-def as_text(arguments: Mapping[str, Any]) -> str:
-    """Arguments as a server should write them."""
-    return json.dumps(arguments, ensure_ascii=False)
