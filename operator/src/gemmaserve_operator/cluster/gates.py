@@ -14,8 +14,8 @@ class GateIndex:
 
     def __init__(self) -> None:
         self._running: set[str] = set()
-        self._digest_of: dict[str, tuple[str, str]] = {}
-        self._passed: dict[tuple[str, str], dict[str, Json]] = defaultdict(dict)
+        self._place: dict[str, tuple[str, str]] = {}
+        self._passed: dict[str, dict[str, dict[str, Json]]] = defaultdict(lambda: defaultdict(dict))
 
     @property
     def running(self) -> int:
@@ -24,9 +24,7 @@ class GateIndex:
 
     def verifications(self, namespace: str) -> Mapping[str, Json]:
         """Passed records of a namespace by image digest; of several, the one of the first Job by uid."""
-        return {
-            digest: records[min(records)] for (where, digest), records in self._passed.items() if where == namespace
-        }
+        return {digest: records[min(records)] for digest, records in self._passed.get(namespace, {}).items()}
 
     def put(self, job: Json) -> None:
         """A Job is there, or has changed."""
@@ -38,19 +36,22 @@ class GateIndex:
             self._running.add(uid)
         verdict = Verdict.from_annotations(job)
         if verdict is not None and verdict.passed and verdict.digest is not None and _is_ours(job):
-            place = (job["metadata"]["namespace"], verdict.digest)
-            self._digest_of[uid] = place
-            self._passed[place][uid] = verdict.record.model_dump(mode="json", by_alias=True, exclude_none=True)
+            namespace = job["metadata"]["namespace"]
+            self._place[uid] = (namespace, verdict.digest)
+            record = verdict.record.model_dump(mode="json", by_alias=True, exclude_none=True)
+            self._passed[namespace][verdict.digest][uid] = record
 
     def discard(self, job: Json) -> None:
         """A Job is gone."""
         uid = job["metadata"]["uid"]
         self._running.discard(uid)
-        place = self._digest_of.pop(uid, None)
-        if place is not None:
-            self._passed[place].pop(uid)
-            if not self._passed[place]:
-                del self._passed[place]
+        if uid not in self._place:
+            return
+        namespace, digest = self._place.pop(uid)
+        records = self._passed[namespace][digest]
+        del records[uid]
+        if not records:
+            del self._passed[namespace][digest]
 
 
 def _is_ours(job: Json) -> bool:

@@ -165,9 +165,10 @@ async def run(settings: Settings, *, observe: Callable[[str, int, float], None] 
 def _probe_url(settings: Settings) -> str | None:
     if not settings.probe_port:
         return None
+    host = f"[{settings.bind_address}]" if ":" in settings.bind_address else settings.bind_address
     names = "|".join(path.removeprefix("/") for path in PROBE_PATHS)
     # One of aiohttp's variable routes, so that kopf's one endpoint answers to each of the paths.
-    return f"http://{settings.bind_address}:{settings.probe_port}/{{probe:{names}}}"
+    return f"http://{host}:{settings.probe_port}/{{probe:{names}}}"
 
 
 @asynccontextmanager
