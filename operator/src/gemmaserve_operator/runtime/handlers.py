@@ -52,6 +52,9 @@ async def watch(hooks: Hooks, *, namespaces: Sequence[str], liveness_endpoint: s
         registry=build_registry(hooks),
         settings=build_settings(),
         standalone=True,
+        # Never looked at without peering; named, because kopf's own way looks for the user's name, and a container's
+        # user may have none.
+        identity="gemmaserve-operator",  # type: ignore[arg-type]  # a NewType of str that kopf does not export
         clusterwide=not namespaces,
         namespaces=namespaces,
         liveness_endpoint=liveness_endpoint,
