@@ -35,7 +35,7 @@ unit: venv ## unit and property tests (seconds)
 
 fuzz: venv ## the parser's properties on 100,000 random examples each (half an hour; FUZZ_EXAMPLES=1000 for less)
 	@echo "==> $${FUZZ_EXAMPLES:-100000} examples of each property"
-	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -v -n auto tests/parser/core/test_properties.py
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -v -n auto tests/parser/core/test_properties.py tests/parser/harmony/test_properties.py
 
 chart: venv ## the Helm chart: lint, rendering, schema
 	@echo "==> chart tests"

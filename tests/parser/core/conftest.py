@@ -1,24 +1,12 @@
-"""What the scanner's tests share, and the hypothesis profile of `make fuzz`."""
+"""What the scanner's tests share."""
 
 import json
-import os
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from gemmaserve_parser.core.events import Content, Reasoning, ToolCall
 from gemmaserve_parser.core.gemma4 import Gemma4Scanner
-
-settings.register_profile("default", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile(
-    "fuzz",
-    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100000")),
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 class Answer(NamedTuple):
