@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localcluster.controlplane import Component
-from localcluster.errors import ClusterError
+from localcluster.errors import ClusterError, ProgramEndedError
 from localcluster.packages import SYSTEM_PATH
 from localcluster.paths import Report
 from localcluster.processes import Process, only_child, start, tail
@@ -53,6 +53,8 @@ class Launcher:
             record = records_dir(self.folder) / f"{component.name}.json"
             process = Process.load(record)
             if process is None or not process.alive():
+                if process:
+                    process.stop(grace=0)  # until it is gone: its ports are needed
                 process = self._start(component)
                 process.save(record)
                 started.append(component.name)
@@ -67,27 +69,28 @@ class Launcher:
         pid = start([*self.enter, *component.command], log, environment)
         process = only_child(pid) if self.enter else Process.of(pid)
         if process is None:
-            raise self.failure(component.name, "ended as soon as it was started")
+            raise ProgramEndedError(self._failure(component.name, "ended as soon as it was started"))
         return process
 
-    def failure(self, name: str, what: str) -> ClusterError:
-        """An error about one program, with the end of its log."""
-        return ClusterError(f"{name} {what}. The end of {self.log(name)}:\n{tail(self.log(name))}")
+    def _failure(self, name: str, what: str) -> str:
+        return f"{name} {what}. The end of {self.log(name)}:\n{tail(self.log(name))}"
 
     def wait(self, what: str, condition: Callable[[], bool], suspect: str, timeout: float = 120.0) -> None:
         """Wait until `condition` holds; `suspect` is the program whose log tells why it does not.
 
         Raises:
-            ClusterError: `timeout` seconds have passed, or a program that was started has ended.
+            ProgramEndedError: a program that was started has ended.
+            ClusterError: `timeout` seconds have passed.
         """
         begin = line = time.monotonic()
         while not condition():
             for name, process in self._watched.items():
                 if not process.alive():
-                    raise self.failure(name, f"ended while waiting for {what}")
+                    raise ProgramEndedError(self._failure(name, f"ended while waiting for {what}"))
             now = time.monotonic()
             if now - begin > timeout:
-                raise self.failure(suspect, f"is the likely reason that there is no {what} after {timeout:.0f} s")
+                why = f"is the likely reason that there is no {what} after {timeout:.0f} s"
+                raise ClusterError(self._failure(suspect, why))
             if now - line > _SECONDS_BETWEEN_LINES:
                 line = now
                 self.report(f"  waiting for {what}, {now - begin:.0f} s")

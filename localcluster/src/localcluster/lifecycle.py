@@ -16,7 +16,7 @@ from localcluster import node, sandbox
 from localcluster.archive import write_archive
 from localcluster.certs import Authority
 from localcluster.controlplane import control_plane, write_control_plane
-from localcluster.errors import ClusterError
+from localcluster.errors import ClusterError, ProgramEndedError
 from localcluster.launcher import Launcher, recorded
 from localcluster.network import Subnet, choose_subnet, free_ports
 from localcluster.packages import ensure_packages
@@ -52,7 +52,12 @@ def bring_up(name: str, options: Options, owner: Process | None, report: Report)
         if not Path(state.programs).is_dir():
             state = dataclasses.replace(state, programs=str(programs))
             state.save()
-        started = _start(state, report)
+        try:
+            started = _start(state, report)
+        except ProgramEndedError as error:
+            # One that was just killed may look alive when it is counted, and take others along when it goes.
+            report(f"{error}\nstarting it once more")
+            started = _start(state, report)
         report(f"cluster {name!r}: started {', '.join(started)}" if started else f"cluster {name!r} runs already")
     return state
 

@@ -51,15 +51,14 @@ def node_agents(state: State, subnet: Subnet, coredns: Path) -> list[Component]:
             f"--node-ip={subnet.node}",
         ),
     )
-    agents = [
+    gpus = (f"--resource={GPU_RESOURCE}", f"--count={state.options.gpus}")
+    return [
+        # First, so that GPUs are there when the kubelet looks at pods that had some before it was restarted.
+        *([Component("fakegpu", (str(programs / "fakegpu"), *gpus))] if state.options.gpus else []),
         kubelet,
         Component("kube-proxy", (str(programs / "kube-proxy"), f"--config={config / 'kube-proxy.yaml'}")),
         Component("coredns", (str(coredns), "-conf", str(config / "Corefile"))),
     ]
-    if state.options.gpus:
-        flags = (f"--resource={GPU_RESOURCE}", f"--count={state.options.gpus}")
-        agents.append(Component("fakegpu", (str(programs / "fakegpu"), *flags)))
-    return agents
 
 
 def write_node(state: State, subnet: Subnet, authority: Authority, cgroup: str) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from localcluster.errors import ClusterError
 
 _PAUSE = 0.05
+_PF_EXITING = 0x4
+"""Of the kernel's include/linux/sched.h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,13 @@ class Process:
         new.replace(record)
 
     def alive(self) -> bool:
-        """Whether that very process still runs."""
-        return start_time(self.pid) == self.started
+        """Whether that very process still runs, and is not about to end."""
+        stat = _stat(self.pid)
+        return bool(stat) and int(stat[19]) == self.started and not int(stat[6]) & _PF_EXITING
+
+    def gone(self) -> bool:
+        """Whether nothing is left of it: a process that is ending may still hold ports, and namespaces for long."""
+        return start_time(self.pid) != self.started
 
     def stop(self, grace: float = 5.0, timeout: float = 30.0) -> None:
         """End it and wait until it is gone: SIGTERM, and SIGKILL after `grace` seconds (0: at once).
@@ -57,30 +64,36 @@ class Process:
             ClusterError: it was still there `timeout` seconds after SIGKILL.
         """
         for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, timeout)):
-            if seconds and self.alive():
+            if seconds and not self.gone():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, number)
                 self._wait(seconds)
-        if self.alive():
+        if not self.gone():
             raise ClusterError(f"process {self.pid} is still there {timeout:.0f} s after SIGKILL; see `ps {self.pid}`")
 
     def _wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while self.alive() and time.monotonic() < deadline:
+        while not self.gone() and time.monotonic() < deadline:
             time.sleep(_PAUSE)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, os.WNOHANG)
 
 
 def start_time(pid: int) -> int | None:
-    """Clock ticks from boot to the start of a process; None if it does not run. See proc_pid_stat(5)."""
+    """Clock ticks from boot to the start of a process; None if there is none, or only what is not yet reaped."""
+    stat = _stat(pid)
+    return int(stat[19]) if stat else None
+
+
+def _stat(pid: int) -> list[str]:
+    """What proc_pid_stat(5) tells of a process from its third field, the state, on; empty if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return None
+        return []
     # The name, in parentheses, may itself hold spaces and parentheses.
     fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in {"Z", "X"} else int(fields[19])
+    return [] if fields[0] in {"Z", "X"} else fields
 
 
 def start(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:

@@ -146,7 +146,7 @@ class TestNode:
 
     def test_gpus_have_a_stand_in_only_if_asked_for(self, with_node: State) -> None:
         agents = node.node_agents(with_node, SUBNET, Path("/coredns"))
-        assert agents[-1].command == ("/programs/fakegpu", "--resource=nvidia.com/gpu", "--count=2")
+        assert agents[0].command == ("/programs/fakegpu", "--resource=nvidia.com/gpu", "--count=2")
         none = State("demo", Options(node=True, scheduler=True), "/programs", {}, SUBNET)
         assert "fakegpu" not in [agent.name for agent in node.node_agents(none, SUBNET, Path("/coredns"))]
 

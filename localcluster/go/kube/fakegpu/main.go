@@ -19,12 +19,14 @@ import (
 
 const (
 	socketName = "fakegpu.sock"
-	interval   = time.Second
+	// A kubelet that starts refuses pods whose devices are not there yet, even those that ran before.
+	interval = 20 * time.Millisecond
 )
 
 type plugin struct {
 	api.UnimplementedDevicePluginServer
 	devices []*api.Device
+	server  *grpc.Server
 }
 
 func (p *plugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
@@ -46,18 +48,22 @@ func (p *plugin) Allocate(_ context.Context, request *api.AllocateRequest) (*api
 	}, nil
 }
 
-func (p *plugin) serve(socket string) (*grpc.Server, error) {
+// offer serves the devices at the socket, in place of what served them before, and tells the kubelet.
+func (p *plugin) offer(socket, resource string) error {
+	if p.server != nil {
+		p.server.Stop()
+	}
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
-		return nil, err
+		return err
 	}
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	server := grpc.NewServer()
-	api.RegisterDevicePluginServer(server, p)
-	go func() { _ = server.Serve(listener) }()
-	return server, nil
+	p.server = grpc.NewServer()
+	api.RegisterDevicePluginServer(p.server, p)
+	go func(server *grpc.Server) { _ = server.Serve(listener) }(p.server)
+	return register(resource)
 }
 
 func register(resource string) error {
@@ -83,22 +89,26 @@ func main() {
 		p.devices = append(p.devices, &api.Device{ID: fmt.Sprintf("fake-%d", i), Health: api.Healthy})
 	}
 	socket := filepath.Join(api.DevicePluginPath, socketName)
+	registered, said := false, ""
 	for ; ; time.Sleep(interval) {
-		server, err := p.serve(socket)
-		if err == nil {
-			err = register(*resource)
+		// A kubelet that starts forgets its plugins and empties their folder: the lost socket says so.
+		if !exists(api.KubeletSocket) || (registered && exists(socket)) {
+			continue
 		}
+		err := p.offer(socket, *resource)
+		registered = err == nil
+		message := fmt.Sprintf("registered %d %s", *count, *resource)
 		if err != nil {
-			log.Printf("not registered yet: %v", err)
-		} else {
-			log.Printf("registered %d %s", *count, *resource)
-			// A kubelet that starts forgets its plugins and empties their folder: the lost socket says so.
-			for _, err = os.Stat(socket); err == nil; _, err = os.Stat(socket) {
-				time.Sleep(interval)
-			}
+			message = fmt.Sprintf("not registered yet: %v", err)
 		}
-		if server != nil {
-			server.Stop()
+		if message != said || registered {
+			log.Print(message)
 		}
+		said = message
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
