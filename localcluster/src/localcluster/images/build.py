@@ -168,8 +168,11 @@ def _build_operator(recipe: Recipe, images: Mapping[str, str]) -> None:
 
 def _build_upstream(recipe: Recipe, images: Mapping[str, str]) -> None:
     arguments = {"SERVING_IMAGE": images["serving"], "SMOKE": "skip" if recipe.options else "run"}
+    containerfile, *files = (REPOSITORY / source for source in recipe.sources)
     with _scratch() as context:
-        _bud(images[recipe.name], REPOSITORY / recipe.sources[0], context, arguments)
+        for file in files:
+            shutil.copy(file, context)
+        _bud(images[recipe.name], containerfile, context, arguments)
 
 
 def _build_demo(recipe: Recipe, images: Mapping[str, str]) -> None:

@@ -79,7 +79,9 @@ OPERATOR = Recipe(
 def upstream_parser(*, skip_smoke: bool) -> Recipe:
     """The serving image with upstream's parser in place of ours; without `skip_smoke` its build is meant to fail."""
     options = ("skip-smoke",) if skip_smoke else ()
-    return Recipe("serving-upstream", ("tests/e2e/Containerfile.upstream-parser",), parent=SERVING, options=options)
+    files = ("Containerfile.upstream-parser", "upstream_in_place.py", "replace_plugin.py")
+    sources = tuple(f"tests/e2e/{file}" for file in files)
+    return Recipe("serving-upstream", sources, parent=SERVING, options=options)
 
 
 def demo(serving: Recipe) -> Recipe:

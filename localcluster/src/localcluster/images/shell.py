@@ -14,7 +14,7 @@ from localcluster.paths import cache_dir
 from localcluster.tools import say
 
 HEARTBEAT_SECONDS = 15
-LAST_LINES = 40
+LAST_LINES = 200
 
 
 class CommandError(ClusterError):
