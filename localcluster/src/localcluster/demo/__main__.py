@@ -84,7 +84,9 @@ class Demo:
 
     def _fact(self, seconds: float, key: str, text: str) -> None:
         kind, name = key.split(" ", 1)
-        self._console.print(f"  [dim]{seconds:5.0f} s[/dim]  {kind:<13} {name:<40} {text}", highlight=False)
+        self._console.print(
+            f"  [dim]{seconds:5.0f} s[/dim]  {kind:<13} {name:<40} {text}", highlight=False, soft_wrap=True
+        )
 
     def _order(self, watch: Watch) -> None:
         table = Table(title="What came when: no endpoint before the gate had passed", title_justify="left", box=None)
