@@ -74,7 +74,7 @@ class Demo:
         road.apply(cluster, resource)
         look = road.wait_ready(watch)
         self._console.print()
-        self._console.print(cluster.kubectl("get", "gemmaserves").rstrip(), highlight=False)
+        self._console.print(cluster.kubectl("get", "gemmaserves").rstrip())
         if any(piece.endpoints(watch.name) for piece in watch.looks[:1]):
             self._console.print("[dim]It served already; run `make demo-down` first to see the gate again.[/dim]")
         else:
@@ -108,14 +108,14 @@ class Demo:
         return code
 
     def _next(self, url: str) -> None:
-        self._console.print("The cluster stays up. Try next:", highlight=False)
+        self._console.print("The cluster stays up. Try next:")
         for command in (
             f'eval "$(.venv/bin/localcluster env --name {NAME})"',
             "kubectl describe gemmaserve gemma4",
             f".venv/bin/python -m localcluster.demo.stream --url {url} --model gemma-4",
         ):
-            self._console.print(f"  {command}", highlight=False, soft_wrap=True)
-        self._console.print("`make demo-down` removes it.", highlight=False)
+            self._console.print(f"  {command}")
+        self._console.print("`make demo-down` removes it.")
 
 
 def main() -> int:
@@ -133,7 +133,7 @@ def main() -> int:
             gone = take_down(NAME, say)
             say("the demo's cluster is gone" if gone else "there was no demo cluster")
             return 0
-        return Demo(Console(highlight=False)).run()
+        return Demo(Console(highlight=False, soft_wrap=True)).run()
     except (RoadError, ClusterError, CommandError, FileNotFoundError, ConnectionError) as error:
         say(f"error: {error}")
         return 1
