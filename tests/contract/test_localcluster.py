@@ -129,7 +129,7 @@ def test_a_program_that_fails_shows_its_log(monkeypatch: pytest.MonkeyPatch, tmp
         (programs / name).chmod(0o755)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(programs))
     monkeypatch.setenv("GEMMASERVE_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(ClusterError, match=r"(?s)etcd.*no such luck"):
+    with pytest.raises(ClusterError, match=r"(?s)(etcd|kube-apiserver) ended.*no such luck"):
         Cluster.start("failing", controllers=False)
 
 

@@ -35,6 +35,12 @@ def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
     return condition()
 
 
+def answers(address: str, text: str) -> bool:
+    with contextlib.suppress(OSError):
+        return get(f"http://{address}/") == text
+    return False
+
+
 def folder_of(cluster: Cluster) -> Path:
     assert cluster.name
     return clusters_dir() / cluster.name
@@ -127,8 +133,8 @@ def second_ip(second: Cluster) -> str:
 
 def test_the_host_reaches_each_clusters_service(first_ip: str, second_ip: str) -> None:
     assert first_ip != second_ip
-    assert get(f"http://{first_ip}/") == "first"
-    assert get(f"http://{second_ip}/") == "second"
+    assert eventually(lambda: answers(first_ip, "first"))  # kube-proxy hears of a Ready pod a moment later
+    assert eventually(lambda: answers(second_ip, "second"))
 
 
 def test_pods_reach_services_by_name(first: Cluster, first_ip: str, second: Cluster, second_ip: str) -> None:
@@ -215,12 +221,6 @@ def test_a_node_that_died_as_a_whole_comes_back(second: Cluster, second_ip: str)
     Cluster.start(second.name or "", node=True, gpus=1)
 
     assert eventually(lambda: answers(second_ip, "second"))
-
-
-def answers(address: str, text: str) -> bool:
-    with contextlib.suppress(OSError):
-        return get(f"http://{address}/") == text
-    return False
 
 
 def test_down_after_kills_leaves_nothing(

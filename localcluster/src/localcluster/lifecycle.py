@@ -65,7 +65,9 @@ def bring_up(name: str, options: Options, owner: Process | None, report: Report)
 def take_down(name: str, report: Report) -> bool:
     """End everything of a cluster and remove it; False if there was nothing."""
     with _lock(name, report):
-        return _remove(name)
+        existed = _remove(name)
+        _lock_path(name).unlink()
+    return existed
 
 
 def remove_orphans(report: Report) -> None:
@@ -123,9 +125,11 @@ def node_is_ready(found: dict[str, Any] | None, gpus: int, since: dt.datetime) -
 
 
 def _lock(name: str, report: Report) -> AbstractContextManager[None]:
-    return locked(
-        clusters_dir() / ".locks" / name, lambda: report(f"another process works on cluster {name!r}; waiting for it")
-    )
+    return locked(_lock_path(name), lambda: report(f"another process works on cluster {name!r}; waiting for it"))
+
+
+def _lock_path(name: str) -> Path:
+    return clusters_dir() / ".locks" / folder_of(name).name
 
 
 def _settle(name: str, options: Options, programs: Path, owner: Process | None) -> State:

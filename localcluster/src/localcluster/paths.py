@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 Report = Callable[[str], None]
 """Takes one line of progress."""
@@ -27,14 +28,24 @@ def clusters_dir() -> Path:
 def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold an exclusive lock on `path` among processes; `waiting` is called once if another one holds it.
 
-    The kernel lets go of the lock when its holder dies, and the file is left: removing it would let two processes
-    hold "the" lock on two files of the same name.
+    The kernel lets go of the lock when its holder dies. The holder may remove the file when nobody needs it any more.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    while True:
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waiting()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(file, path):
+                continue  # its last holder removed it: the next one locks another file of this name
+            yield
+            return
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

@@ -4,7 +4,8 @@ One process holds a network, a mount and a process namespace. Everything of the 
 kube-proxy's tables and the pods' interfaces cannot meet those of the host or of another node. When the holder is
 killed, the kernel ends every process inside (it is their process 1) and drops their mounts and interfaces; only cgroups
 are left to remove.
-Paths that the kubelet and the CNI library fix are mounted over inside with folders of the cluster's own.
+Paths that the kubelet and the CNI library fix are mounted over inside with folders of the cluster's own; of those, an
+empty /var/lib/kubelet and /var/lib/cni stay on the host.
 """
 
 import contextlib
