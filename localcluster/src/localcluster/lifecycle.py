@@ -72,11 +72,12 @@ def take_down(name: str, report: Report) -> bool:
 
 def remove_orphans(report: Report) -> None:
     """Remove the clusters whose owner died before it could do so itself."""
-    for name in cluster_names():
-        state = load_state(name)
-        if state and state.owner and not state.owner.alive():
-            report(f"removing cluster {name!r}, whose owner has died")
-            take_down(name, report)
+    for name in filter(_orphaned, cluster_names()):
+        with _lock(name, report):
+            if _orphaned(name):  # still: others remove orphans too, and the name may have a new owner by now
+                report(f"removing cluster {name!r}, whose owner has died")
+                _remove(name)
+                _lock_path(name).unlink()
 
 
 def needed_programs(options: Options) -> list[str]:
@@ -122,6 +123,11 @@ def node_is_ready(found: dict[str, Any] | None, gpus: int, since: dt.datetime) -
         for condition in status.get("conditions", [])
     )
     return ready and int(status.get("allocatable", {}).get(node.GPU_RESOURCE, 0)) == gpus
+
+
+def _orphaned(name: str) -> bool:
+    state = load_state(name)
+    return bool(state and state.owner and not state.owner.alive())
 
 
 def _lock(name: str, report: Report) -> AbstractContextManager[None]:
