@@ -68,11 +68,11 @@ def test_status_tells_it_at_a_glance(cluster: Cluster, watch: Watch) -> None:
 
 
 def test_three_calls_stream_whole_through_the_service(cluster: Cluster, watch: Watch) -> None:
-    assert_three_whole_calls(road.url_of(cluster, watch.name))
+    assert_three_whole_calls(road.reach(cluster, watch.name))
 
 
 def test_the_demo_s_client_prints_a_verdict(cluster: Cluster, watch: Watch) -> None:
-    url = road.url_of(cluster, watch.name)
+    url = road.reach(cluster, watch.name)
     client = [sys.executable, "-m", "localcluster.demo.stream", "--url", url, "--model", "gemma-4"]
     done = subprocess.run(client, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,7 +104,7 @@ def test_upstream_s_parser_never_gets_traffic(cluster: Cluster, watch: Watch, se
     assert [
         job for job in look.of_kind("Deployment") if job["metadata"]["labels"]["gemmaserve.dev/revision"] != old
     ] == []
-    assert_three_whole_calls(road.url_of(cluster, watch.name))
+    assert_three_whole_calls(road.reach(cluster, watch.name))
 
     # Going back to what serves deletes the candidate and nothing else.
     road.apply(cluster, road.read_example(serving_image))
@@ -160,7 +160,7 @@ def test_a_new_revision_takes_over_behind_the_gate(cluster: Cluster, watch: Watc
         return look.ready and look.resource["status"]["activeRevision"]["name"] != old
 
     watch.until(moved, "the new revision to serve", ROLLOUT_TIMEOUT)
-    assert_three_whole_calls(road.url_of(cluster, watch.name))
+    assert_three_whole_calls(road.reach(cluster, watch.name))
     watch.until(
         lambda look: all(
             item["metadata"]["labels"]["gemmaserve.dev/revision"] != old for item in look.of_kind("Deployment")

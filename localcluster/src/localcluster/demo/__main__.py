@@ -98,7 +98,7 @@ class Demo:
 
     def _stream(self, cluster: Cluster, watch: Watch) -> int:
         self._heading("a streamed answer with three tool calls", "through the Service")
-        url = road.url_of(cluster, watch.name)
+        url = road.reach(cluster, watch.name)
         client = [sys.executable, "-m", "localcluster.demo.stream", "--url", url, "--model", "gemma-4"]
         code = subprocess.run(client, check=False, timeout=300).returncode
         minutes, seconds = divmod(int(time.monotonic() - self._started), 60)

@@ -5,13 +5,15 @@
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import yaml
 
 from localcluster.cluster import Cluster
-from localcluster.demo.watch import Look, RoadError, Watch
+from localcluster.demo.watch import SECONDS_BETWEEN_LOOKS, Look, RoadError, Watch
 from localcluster.images.build import REPOSITORY, PushedImage
 from localcluster.tools import program
 
@@ -20,6 +22,7 @@ CHART = REPOSITORY / "charts" / "gemmaserve-operator"
 OPERATOR_NAMESPACE = "gemmaserve-system"
 HELM_TIMEOUT_SECONDS = 180
 READY_TIMEOUT_SECONDS = 900
+REACH_TIMEOUT_SECONDS = 60
 
 
 def install_operator(cluster: Cluster, image: PushedImage) -> None:
@@ -96,7 +99,23 @@ def order_of_events(watch: Watch) -> list[tuple[str, float | None]]:
     ]
 
 
-def url_of(cluster: Cluster, name: str, namespace: str = "default") -> str:
-    """The Service's address, as this machine reaches it: by its ClusterIP."""
+def reach(cluster: Cluster, name: str, namespace: str = "default") -> str:
+    """The Service's address, as this machine reaches it by its ClusterIP, once it answers there.
+
+    kube-proxy follows the endpoints with a small delay, in which the node still refuses connections.
+
+    Raises:
+        RoadError: it did not answer in time.
+    """
     service = json.loads(cluster.kubectl("get", "service", name, "--namespace", namespace, "--output", "json"))
-    return f"http://{service['spec']['clusterIP']}:{service['spec']['ports'][0]['port']}"
+    url = f"http://{service['spec']['clusterIP']}:{service['spec']['ports'][0]['port']}"
+    end = time.monotonic() + REACH_TIMEOUT_SECONDS
+    while True:
+        try:
+            httpx.get(f"{url}/health", timeout=REACH_TIMEOUT_SECONDS).raise_for_status()
+        except httpx.HTTPError as error:
+            if time.monotonic() > end:
+                raise RoadError(f"{url} does not answer, though the Service has an endpoint: {error!r}") from error
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        else:
+            return url
