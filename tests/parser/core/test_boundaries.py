@@ -186,3 +186,17 @@ def test_without_calls_what_is_no_call_stays_content(scan, tools):
     assert scan("The <|tool_call> token", tools, calls=False).content == "The  token"
     assert scan("call:f{a:1}", tools, calls=False).content == "call:f{a:1}"
     assert scan("<|tool_call|>call:f{a:1}<tool_call|>", tools, calls=False).content == "<|tool_call|>call:f{a:1}"
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "reasoning"),
+    [
+        ("thought\nlet me see<channel|>Four.", "Four.", "let me see"),
+        ("thought\nlet me see", "thought\nlet me see", ""),
+        ("thoughtful people say so", "thoughtful people say so", ""),
+        ("though", "though", ""),
+    ],
+)
+def test_a_thought_whose_channel_was_not_opened(scan, text, content, reasoning):
+    found = scan(text, [])
+    assert (found.content, found.reasoning) == (content, reasoning)

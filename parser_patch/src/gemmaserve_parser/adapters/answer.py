@@ -21,6 +21,9 @@ _DEFAULT_HEARTBEAT = 10.0
 #: Special tokens without which a tokenizer is not Gemma 4's.
 _NEEDED = ("<|tool_call>", "<tool_call|>")
 
+#: Those that all have to be told by their ids, or none is.
+_STRUCTURE = (*_NEEDED, '<|"|>', "<|channel>", "<channel|>")
+
 
 @lru_cache(maxsize=4)
 def marker_ids(tokenizer: Any) -> Mapping[str, int]:
@@ -66,7 +69,7 @@ class Answer:
             first_call_only=getattr(request, "parallel_tool_calls", None) is False,
             reasoning=reasoning,
             in_reasoning=reasoning and _ends_in_thought(prompt_token_ids or (), ids),
-            marker_ids=ids,
+            marker_ids=ids if all(marker in ids for marker in _STRUCTURE) else None,
             decode=lambda token_id: str(tokenizer.decode([token_id])),
         )
         self._hides_reasoning = getattr(request, "include_reasoning", True) is False
@@ -108,10 +111,12 @@ class Outbox:
         return [self._events.popleft()] if self._events else []
 
     def take_alike(self) -> list[Event]:
-        """The next events as far as they may share a delta: text only, or calls only."""
-        taken = self.take_one()
-        while taken and self._events and _is_call(self._events[0]) == _is_call(taken[0]):
+        """The next events as far as they may share a delta: no content beside calls."""
+        taken: list[Event] = []
+        kinds: set[type] = set()
+        while self._events and not {Content, ToolCall} <= kinds | {type(self._events[0])}:
             taken.append(self._events.popleft())
+            kinds.add(type(taken[-1]))
         return taken
 
     def take_all(self) -> list[Event]:
@@ -148,10 +153,6 @@ def joined(events: Iterable[Event], kind: type[Content | Reasoning]) -> str | No
 def calls(events: Iterable[Event]) -> list[ToolCall]:
     """The calls among events."""
     return [event for event in events if isinstance(event, ToolCall)]
-
-
-def _is_call(event: Event) -> bool:
-    return isinstance(event, ToolCall)
 
 
 def _as_dict(tool: Any) -> Mapping[str, Any]:

@@ -240,9 +240,12 @@ class AtomicParser:
         return Answer(
             self._tokenizer,
             request,
-            reasoning=self._reasoning_parser is not None,  # type: ignore[attr-defined]
+            reasoning=self._reads_thoughts(),
             prompt_token_ids=prompt_token_ids or self._prompt_token_ids,
         )
+
+    def _reads_thoughts(self) -> bool:
+        return self._reasoning_parser is not None  # type: ignore[attr-defined]
 
     def _take(self, step: steps.Step | None, *, finished: bool | None) -> list[Event]:
         if step is not None and not finished:

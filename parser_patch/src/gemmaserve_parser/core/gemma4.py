@@ -22,7 +22,7 @@ from gemmaserve_parser.core.markers import (
     Marker,
     MarkerReader,
 )
-from gemmaserve_parser.core.thought import ThoughtReader
+from gemmaserve_parser.core.thought import LABEL, ThoughtReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,6 +93,8 @@ class Gemma4Scanner:
         self._thought = ThoughtReader()
         if self._state == _REASONING:
             self._thought.open_unsurely()
+        # What may be a thought's label although its marker is missing: only at the start of an answer.
+        self._bare_label: str | None = "" if reasoning and self._state == _CONTENT else None
         # The call that is being withheld.
         self._opener = ""
         self._back_to = _CONTENT
@@ -152,6 +154,7 @@ class Gemma4Scanner:
         held = self._reader.flush()
         if held and not (self._state == _CALL and is_spoiled_marker(held)):
             self._text(held)
+        self._settle_bare_label()
         if self._state == _CALL and not truncated:
             self._mend_call()
         if self._state == _CALL:
@@ -159,13 +162,17 @@ class Gemma4Scanner:
         if self._state == _CONTENT:
             self._say(Content, self._content.end(answer=True))
         elif self._state == _REASONING:
-            kind = Content if self._thought.unsure and not truncated else Reasoning
-            self._say(kind, self._thought.end())
+            if self._thought.unsure and not truncated:
+                self._say(Content, self._thought.label_of_text + self._thought.end())
+            else:
+                self._say(Reasoning, self._thought.end())
         return self._drain()
 
     # Ordinary text, by state.
 
     def _text(self, text: str) -> None:
+        if self._state == _CONTENT and self._bare_label is not None:
+            text = self._read_bare_label(text)
         if self._state == _CONTENT:
             content, opening = self._content.read(text)
             self._say(Content, content)
@@ -176,6 +183,18 @@ class Gemma4Scanner:
             self._say(Reasoning, self._thought.read(text))
         elif self._state == _CALL:
             self._read_call(text)
+
+    def _read_bare_label(self, text: str) -> str:
+        """Tell a label from the answer's first word; the text, empty while it may be either."""
+        text = (self._bare_label or "") + text
+        if len(text) < len(LABEL) and LABEL.startswith(text):
+            self._bare_label = text
+            return ""
+        self._bare_label = None
+        if text.startswith(LABEL):
+            self._state = _REASONING
+            self._thought.open_unsurely(label=LABEL)
+        return text
 
     # Markers, by state.
 
@@ -203,7 +222,13 @@ class Gemma4Scanner:
         elif marker is DELIMITER:
             self._text('"')
 
+    def _settle_bare_label(self) -> None:
+        label, self._bare_label = self._bare_label, None
+        if label:
+            self._text(label)
+
     def _leave_text(self) -> None:
+        self._settle_bare_label()
         if self._state == _CONTENT:
             self._say(Content, self._content.end())
         else:
