@@ -32,7 +32,7 @@ lint: venv ## ruff, mypy, import-linter
 
 unit: venv ## unit and property tests (seconds)
 	@echo "==> unit tests"
-	@$(PYTEST) -q -n auto tests/unit tests/parser/core tests/parser/harmony tests/toolstream -m "not vllm"
+	@$(PYTEST) -q -n auto tests/unit tests/parser/core tests/parser/harmony tests/parser/adapters tests/toolstream -m "not vllm"
 
 fuzz: venv ## the parser's properties on 100,000 random examples each (half an hour; FUZZ_EXAMPLES=1000 for less)
 	@echo "==> $${FUZZ_EXAMPLES:-100000} examples of each property"
@@ -51,6 +51,12 @@ contract: venv ## the operator against a real API server (localcluster builds on
 parser: venv ## the parser in real vLLM code: 0.20.2 and a current engine version
 	@echo "==> parser tests on real vLLM code"
 	@$(PYTEST) -q tests/parser -m vllm
+
+upstream-tests: venv ## vLLM 0.33's own Gemma 4 tests with our parser in place of vLLM's; writes docs/differences.md
+	@$(PY) tests/parser/upstream/run.py
+
+compatibility: venv ## the parser tests on every tested vLLM version; writes docs/compatibility.md (ten minutes)
+	@$(PY) tests/parser/compatibility.py
 
 e2e: venv ## the demo's road and its failures on a real node (root)
 	@echo "==> end-to-end tests"
