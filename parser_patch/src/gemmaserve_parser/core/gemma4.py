@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from gemmaserve_parser.core.calls import Tools, begins_call, header_opens, read_calls
@@ -249,10 +250,22 @@ class Gemma4Scanner:
         self._header += text
         opens = header_opens(self._header, self._tools, declared_only=self._opener != CALL_OPEN)
         if opens is False:
-            self._revert()
+            self._revert_header(self._header)
         elif opens:
             self._body.append(self._header)
             self._header = None
+
+    def _revert_header(self, header: str) -> None:
+        """It is no call, and was none from the first character that said so: what follows that is read as text."""
+
+        def is_none(length: int) -> bool:
+            return header_opens(header[:length], self._tools, declared_only=self._opener != CALL_OPEN) is False
+
+        length = bisect_left(range(len(header)), True, key=is_none)
+        self._header = header[:length]
+        self._revert()
+        if header[length:]:
+            self._text(header[length:])
 
     def _marker_in_call(self, marker: Marker) -> None:
         if self._header is not None:
