@@ -184,8 +184,10 @@ fragments = st.lists(
 
 
 # A header that turns out to be none must give back the same text to look at, however much of it came at once.
-@example([real("<|tool_call>"), typed("{"), typed("<eos>")], [], ids=True, reason="stop", thinks=False)
-@example([real("<|tool_call>"), typed("{ <|tool_call|>call:f{}")], [], ids=True, reason="stop", thinks=False)
+@example(pieces=[real("<|tool_call>"), typed("{"), typed("<eos>")], cuts=[], ids=True, reason="stop", thinks=False)
+@example(
+    pieces=[real("<|tool_call>"), typed("{ <|tool_call|>call:f{}")], cuts=[], ids=True, reason="stop", thinks=False
+)
 @given(pieces=fragments, cuts=cuts, ids=st.booleans(), reason=st.sampled_from(["stop", "length"]), thinks=st.booleans())
 def test_every_cutting_gives_the_same(pieces, cuts, ids, reason, thinks):
     tokens = tokens_of(pieces)
