@@ -305,6 +305,7 @@ class Stage:
             "chat_template": None,
             "chat_template_content_format": "auto",
             "default_chat_template_kwargs": {},
+            "chat_template_kwargs": {},
             "stop_reason_map": {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"},
             "online_renderer": _Renderer(self.tokenizer),
         }
