@@ -92,8 +92,14 @@ class Demo:
         table = Table(title="What came when: no endpoint before the gate had passed", title_justify="left", box=None)
         table.add_column("seconds", justify="right")
         table.add_column("first seen")
-        for what, seconds in road.order_of_events(watch):
-            table.add_row("-" if seconds is None else f"{seconds:.0f}", what)
+        order = road.order_of_events(watch)
+        for what, seconds in order:
+            table.add_row("never" if seconds is None else f"{seconds:.0f}", what)
+        seen = [seconds for _, seconds in order if seconds is not None]
+        if len(seen) < len(order) or seen != sorted(seen):
+            table.title = "What came when: not in the order that the gate promises"
+            self._console.print(table)
+            raise RoadError("a step came before its cause; please report this with the lines above")
         self._console.print(table)
 
     def _stream(self, cluster: Cluster, watch: Watch) -> int:

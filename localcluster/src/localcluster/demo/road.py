@@ -89,10 +89,7 @@ def order_of_events(watch: Watch) -> list[tuple[str, float | None]]:
 
     return [
         ("the gate's Job is made", seen("Job")),
-        (
-            "the regressions have passed",
-            watch.first(lambda look: look.condition("ParserVerified").get("status") == "True"),
-        ),
+        ("the regressions have passed", watch.first(lambda look: look.gate_passed)),
         ("serving pods are made", seen("Deployment")),
         ("the Service has its first endpoint", watch.first(lambda look: look.endpoints(watch.name))),
         ("the GemmaServe is Ready", watch.first(lambda look: look.ready)),

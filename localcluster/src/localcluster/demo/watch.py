@@ -8,8 +8,10 @@ from typing import Any
 
 Json = dict[str, Any]
 
-KINDS = "gemmaserves,jobs,deployments,services,endpointslices,pods"
+KINDS = "pods,endpointslices,services,deployments,jobs,gemmaserves"
+"""Kubectl lists kind after kind: consequences first, so that no look shows one without its cause."""
 LABEL_NAME = "gemmaserve.dev/name"
+ANNOTATION_VERIFICATION = "gemmaserve.dev/verification"
 SECONDS_BETWEEN_LOOKS = 1.0
 
 
@@ -49,6 +51,13 @@ class Look:
         condition = self.condition("Ready")
         generation = self.resource.get("metadata", {}).get("generation")
         return condition.get("status") == "True" and condition.get("observedGeneration") == generation
+
+    @property
+    def gate_passed(self) -> bool:
+        """Whether a gate's Job bears the record of a passed verification; the status tells it a moment later."""
+        found = (job["metadata"].get("annotations", {}).get(ANNOTATION_VERIFICATION) for job in self.of_kind("Job"))
+        records = [json.loads(text) for text in found if text]
+        return any(record["passed"] == record["total"] > 0 for record in records)
 
     def endpoints(self, service: str) -> list[str]:
         """Addresses of the ready endpoints behind a Service."""
@@ -146,7 +155,7 @@ class Watch:
         listed = json.loads(self.kubectl("get", KINDS, "--namespace", self.namespace, "--output", "json"))
         mine = [
             item
-            for item in listed["items"]
+            for item in reversed(listed["items"])
             if item["metadata"].get("labels", {}).get(LABEL_NAME) == self.name
             or (item["kind"] == "GemmaServe" and item["metadata"]["name"] == self.name)
         ]
