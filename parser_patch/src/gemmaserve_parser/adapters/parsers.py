@@ -197,12 +197,12 @@ class AtomicParser:
             self._outbox.put(self._answer.feed(delta_text, delta_token_ids))
         if finished or (step is not None and step.ending is not None):
             self._outbox.put(self._answer.finish(step.ending if step is not None else None))
-        message = self._deltas.message(self._take(step, finished=finished))
-        if message is not None:
+        if self._outbox:
             self._heartbeat.sent()
-        elif not finished and self._answer.withholding and hasattr(request, "messages") and self._heartbeat.due():
+            return self._deltas.message(self._take(step, finished=finished))
+        if not finished and self._answer.withholding and self._heartbeat.due() and hasattr(request, "messages"):
             return self._deltas.empty()
-        return message
+        return None
 
     def parse(
         self,
