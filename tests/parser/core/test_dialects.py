@@ -46,6 +46,9 @@ def tools(tool):
         ("call:look(at={'k': [1, 'two']})", "look", {"at": {"k": [1, "two"]}}),
         ("call:look(at:§:) ( }§)", "look", {"at": ":) ( }"}),
         ("call:look()", "look", {}),
+        ("call:look(at:§sea§}", "look", {"at": "sea"}),
+        ("call:look{at:§sea§)", "look", {"at": "sea"}),
+        ("call:look{at:sea (north),n:1)", "look", {"at": "sea (north)", "n": 1}),
         ("call:look{at='a.txt',times=2}", "look", {"at": "a.txt", "times": 2}),
         # Ordinary quotes.
         ("call:look{at:'a, b}.pdf',n:1}", "look", {"at": "a, b}.pdf", "n": 1}),

@@ -122,14 +122,17 @@ class ArgumentReader:
         return token is None
 
     def _encloses(self, closer: str) -> bool:
+        """Whether this closer ends a bracket that is open; a shell may end with the other shell's (`f{a:1)`)."""
         if self._open[0] == "(" and closer == "}":
             return True
+        if self._open == ["{"] and closer == ")":
+            return self.index == len(self._tokens) - 1
         return OPENER_OF[closer] in self._open
 
     def _leave(self) -> int:
         opener = self._open.pop()
         token = self._peek()
-        if token is not None and (OPENER_OF[token.value] == opener or (not self._open and token.value == "}")):
+        if token is not None and (OPENER_OF[token.value] == opener or (not self._open and token.value in "})")):
             self.index += 1
             return token.end
         self.repaired = True
