@@ -255,11 +255,11 @@ def test_the_cost_of_a_delta_does_not_grow():
     def seconds(deltas):
         scanner = HarmonyScanner([tool("get_weather")])
         scanner.feed(CALL + '{"city":"')
-        start = time.perf_counter()
+        start = time.thread_time()
         for _ in range(deltas):
             scanner.feed("abcd")
         scanner.feed('"}<|call|>')
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     seconds(1000)
     few, many = min(seconds(4_000) for _ in range(3)), min(seconds(64_000) for _ in range(3))
