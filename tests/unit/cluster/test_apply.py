@@ -108,6 +108,13 @@ async def test_troubles_are_no_refusals(writer, resource, client, code):
         await writer.carry_out(resource, Apply(child(), "create", creates=True))
 
 
+async def test_a_webhook_that_does_not_answer_is_a_refusal(writer, resource, client):
+    """It stands until somebody mends the webhook, and concerns this write only."""
+    client.failures["apply"] = [ApiError(500, 'Internal error occurred: failed calling webhook "w.example": timeout')]
+    refusal = await writer.carry_out(resource, Apply(child(), "create", creates=True))
+    assert refusal.code == 500
+
+
 def deletion(obj):
     return Delete("batch/v1", "Job", obj["metadata"]["name"], obj["metadata"]["uid"], "not wanted")
 

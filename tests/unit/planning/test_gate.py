@@ -191,6 +191,40 @@ def test_what_keeps_the_gate_from_running_is_told(cluster, status, reason, words
     assert cluster.status["phase"] == "Verifying"
 
 
+class TestAGateWithoutAPod:
+    """Its controller tells why in an event only, which nobody looks for unless told to."""
+
+    @pytest.fixture
+    def lonely(self, cluster):
+        cluster.reports[cluster.plan().writes[0].body["spec"]["template"]["spec"]["containers"][0]["image"]] = None
+        cluster.reconcile()
+        return cluster
+
+    def test_is_told_once_it_should_have_one(self, lonely):
+        assert lonely.reconcile().requeue_after == 20
+        assert lonely.reason("Degraded") == "AsExpected"
+        lonely.tick(20)
+        lonely.settle()
+        assert lonely.reason("Degraded") == lonely.reason("Ready") == "PodsRefused"
+        assert "kubectl describe job gemma4-" in lonely.condition("Degraded")["message"]
+
+    def test_goes_on_when_it_gets_one(self, lonely):
+        lonely.tick(20)
+        lonely.settle()
+        lonely.reports.clear()
+        lonely.settle()
+        assert lonely.condition("Ready")["status"] == "True"
+
+    def test_may_wait_when_it_is_suspended(self, lonely):
+        """As a queue of jobs does until there is room."""
+        for (kind, _), job in lonely.objects.items():
+            if kind == "Job":
+                job["spec"]["suspend"] = True
+        lonely.tick(20)
+        lonely.settle()
+        assert lonely.reason("Degraded") == "AsExpected"
+
+
 def test_a_tag_is_resolved_once_and_pods_run_the_digest(make_cluster):
     cluster = make_cluster(TAGGED).settle()
     (deployment,) = cluster.of("Deployment")

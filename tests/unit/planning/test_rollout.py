@@ -478,7 +478,7 @@ def test_pods_that_are_not_made_are_told_in_kubernetes_words(serving):
     serving.pods_ready = False
     serving.edit(engine={"maxModelLen": 1})
     serving.settle()
-    words = 'pods "x" is forbidden: exceeded quota: gpus'
+    words = 'pods "x" is forbidden: maximum memory usage per Container is 1Gi'
     refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": words}
     deployment_of(serving, candidate_of(serving))["status"]["conditions"] = [refused]
     serving.reconcile()

@@ -172,10 +172,10 @@ def with_refusal(cluster, written, code, message):
 
 
 def test_a_refused_write_is_told_in_the_servers_words(cluster):
-    status = with_refusal(cluster, "Job/gemma4-x-gate", 403, "exceeded quota: jobs").status
+    status = with_refusal(cluster, "Job/gemma4-x-gate", 403, "jobs is forbidden: the words").status
     degraded = next(c for c in status["conditions"] if c["type"] == "Degraded")
     assert degraded["reason"] == "WriteRefused"
-    assert "exceeded quota: jobs" in degraded["message"]
+    assert "Job gemma4-x-gate: jobs is forbidden: the words" in degraded["message"]
 
 
 def test_an_unlabelled_strangers_object_is_a_conflict(cluster):

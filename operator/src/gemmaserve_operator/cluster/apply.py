@@ -12,6 +12,8 @@ from gemmaserve_operator.planning.types import Apply, Delete, Refusal, Write
 _NO_OBJECT: Final = "1"
 """A resourceVersion that no object has: the store's first write gets 2. An apply that names it creates, or gets 409."""
 
+_WEBHOOK_DOWN: Final = "failed calling webhook"
+
 
 class StaleStoreError(Exception):
     """The store was behind the API server; it has been put right, and the plan must be made again."""
@@ -123,8 +125,9 @@ class Writer:
 def _refusal(error: ApiError) -> Refusal:
     """A refusal, unless the error is none: then it goes on up.
 
-    401 is about our credentials and not about the write.
+    401 is about our credentials and not about the write. A webhook that does not answer is a 500, but it is about the
+    write, and somebody has to do something about it.
     """
-    if error.passing or error.code == 401:
+    if (error.passing and _WEBHOOK_DOWN not in error.message) or error.code == 401:
         raise error
     return Refusal(error.code, error.message)

@@ -12,6 +12,7 @@ from gemmaserve_operator.desired.deployment import PRE_STOP_SECONDS, build_deplo
 from gemmaserve_operator.desired.services import build_revision_service
 from gemmaserve_operator.planning.objects import annotation, condition, created, dig
 from gemmaserve_operator.planning.problems import PodContext, Problem, find_problem
+from gemmaserve_operator.planning.refusals import explain_refusal
 from gemmaserve_operator.planning.types import Json, Write
 from gemmaserve_operator.planning.view import RevisionState, View
 from gemmaserve_operator.planning.writes import ensure, keep_foreign_template
@@ -112,7 +113,11 @@ def pod_problem(view: View, state: RevisionState) -> Problem | None:
     if found is not None:
         return found
     refused = condition(state.deployment, "ReplicaFailure")
-    return Problem(reasons.PODS_REFUSED, str(refused.get("message"))) if refused else None
+    if refused is None:
+        return None
+    return explain_refusal(
+        f"pods of revision {state.name}", str(refused.get("message")), otherwise=reasons.PODS_REFUSED
+    )
 
 
 def short_of_gpus_since(state: RevisionState, problem: Problem | None) -> datetime | None:

@@ -10,7 +10,7 @@ from gemmaserve_operator.api import names, reasons
 from gemmaserve_operator.api.status import ParserRecord
 from gemmaserve_operator.api.times import parse_time
 from gemmaserve_operator.desired.gate_job import build_gate_job
-from gemmaserve_operator.planning.objects import condition, created, is_leaving
+from gemmaserve_operator.planning.objects import condition, created, dig, is_leaving
 from gemmaserve_operator.planning.problems import PodContext, Problem, find_problem
 from gemmaserve_operator.planning.types import Json, Write
 from gemmaserve_operator.planning.verdict import Verdict, read_verdict
@@ -19,6 +19,8 @@ from gemmaserve_operator.planning.writes import annotate_job, delete, ensure
 
 GATE_RETRY_DELAY: Final = timedelta(seconds=30)
 """Between a Job that ended without a verdict and the next try."""
+GATE_POD_DELAY: Final = timedelta(seconds=20)
+"""A Job that has no pod by then gets none; its controller makes them within a second, when it is not swamped."""
 GATE_SLOT_POLL_SECONDS: Final = 5.0
 """A slot freed by another resource's gate gives this one no event."""
 
@@ -92,10 +94,26 @@ def _watch(view: View, job: Json, pods: tuple[Json, ...]) -> Gate:
     ended = condition(job, "Failed") or condition(job, "Complete")
     if ended is not None:
         return _try_again(view, job, ended)
+    if not pods and not dig(job, "spec", "suspend"):
+        return _without_pod(view, job)
     progress = _running(f"Job {name} runs the parser regressions since {created(job)}")
     context = PodContext(names.CONTAINER_GATE, spec.resources.gpu.resource, spec.startup_timeout_seconds)
     waiting = [pod for pod in pods if condition(pod, "DisruptionTarget") is None and _waits(pod)]
     return Gate(progress=progress, problem=find_problem(waiting, context))
+
+
+def _without_pod(view: View, job: Json) -> Gate:
+    """No pod is there yet. Why one is refused, Kubernetes tells in an event of the Job's only."""
+    name, made = job["metadata"]["name"], parse_time(created(job)) or view.now
+    progress = _running(f"Job {name} runs the parser regressions since {created(job)}")
+    wait = (made + GATE_POD_DELAY - view.now).total_seconds()
+    if wait > 0:
+        return Gate(progress=progress, requeue_after=wait)
+    message = (
+        f"Kubernetes has made no pod of Job {name} since {created(job)}: a quota, a limit range or an admission "
+        f"webhook may forbid it. kubectl describe job {name} tells"
+    )
+    return Gate(progress=progress, problem=Problem(reasons.PODS_REFUSED, message))
 
 
 def _waits(pod: Json) -> bool:

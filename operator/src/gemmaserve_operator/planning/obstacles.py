@@ -2,6 +2,7 @@
 
 from gemmaserve_operator.api import names, reasons
 from gemmaserve_operator.planning.problems import Problem
+from gemmaserve_operator.planning.refusals import explain_refusal
 from gemmaserve_operator.planning.view import View
 
 
@@ -22,5 +23,5 @@ def find_obstacle(view: View) -> Problem | None:
                 "GemmaServe another name",
             )
     for written, refusal in sorted(view.snapshot.refusals.items()):
-        return Problem(reasons.WRITE_REFUSED, f"The API server refuses {written}: {refusal.message}")
+        return explain_refusal(written.replace("/", " "), refusal.message, otherwise=reasons.WRITE_REFUSED)
     return None

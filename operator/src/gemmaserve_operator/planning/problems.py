@@ -10,7 +10,17 @@ from gemmaserve_operator.desired.deployment import STARTUP_PROBE_PERIOD_SECONDS
 from gemmaserve_operator.planning.objects import condition_false, container_status, created, dig, name_of
 from gemmaserve_operator.planning.types import Json
 
-_IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+_IMAGE_REASONS = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    }
+)
 _CONFIG_REASONS = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
 _SECRET_MISSING = re.compile(r'secrets? "(?P<name>[^"]+)" not found')
 _SECRET_KEY_MISSING = re.compile(r"couldn't find key (?P<key>\S+) in Secret (?:\S+/)?(?P<name>\S+)")

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from gemmaserve_operator.api import names
 from gemmaserve_operator.cluster.apply import StaleStoreError, Writer
-from gemmaserve_operator.cluster.client import Client
+from gemmaserve_operator.cluster.client import ApiError, Client
 from gemmaserve_operator.cluster.events import send_event
 from gemmaserve_operator.cluster.kinds import Key
 from gemmaserve_operator.cluster.store import Store
@@ -76,6 +76,9 @@ class Reconciler:
         except StaleStoreError as news:
             logger.info("%s/%s: %s", *key, news)
             outcome = "stale"
+            self._queue.retry(key)
+        except ApiError as trouble:
+            logger.warning("%s/%s: tried again later: %s", *key, trouble)
             self._queue.retry(key)
         finally:
             if self._observe is not None:
