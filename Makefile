@@ -58,7 +58,7 @@ parser: venv ## the parser in real vLLM code: 0.20.2 and a current engine versio
 upstream-tests: venv ## vLLM 0.33's own Gemma 4 tests with our parser in place of vLLM's; writes docs/differences.md
 	@$(PY) tests/parser/upstream/run.py
 
-compatibility: venv ## the parser tests on every tested vLLM version; writes docs/compatibility.md (ten minutes)
+compatibility: venv ## the parser tests on every tested vLLM version; writes docs/compatibility.md (twenty minutes)
 	@$(PY) tests/parser/compatibility.py
 
 e2e: venv ## the demo's road and its failures on a real node (root)

@@ -4,10 +4,13 @@ import json
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 from gemmaserve_parser import cli, replay
+
+PUBLIC_CASES = Path(__file__).parents[1] / "cases" / "public.jsonl"
 
 RIGHT = {
     "id": "C1",
@@ -204,3 +207,9 @@ def test_the_core_needs_nothing_but_the_standard_library():
         [sys.executable, "-S", "-c", program], env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "[]"
+
+
+def test_the_cases_of_public_reports_are_right_in_every_mode(capsys):
+    assert cli.main(["replay", str(PUBLIC_CASES), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["right"] == report["total"] == len(PUBLIC_CASES.read_text(encoding="utf-8").splitlines())
