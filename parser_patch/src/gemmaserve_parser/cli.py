@@ -26,7 +26,11 @@ _EXAMPLES = """examples:
       the same for one model, as JSON
   gemmaserve-parser regressions --report /dev/termination-log
       check the parser that the installed vLLM hands out
+  gemmaserve-parser drain --settle 5 --timeout 300
+      wait until the vLLM server in this container has no request in flight
 """
+_COMMANDS = {"regressions": "gemmaserve_parser.regressions", "drain": "gemmaserve_parser.drain"}
+"""Commands that read their own arguments, imported only when they are asked for."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,8 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         0: all right; 1: something is wrong with a parser; 2: it could not run (argparse exits with 2 too).
     """
     arguments = [*(sys.argv[1:] if argv is None else argv)]
-    if arguments[:1] == ["regressions"]:
-        return int(import_module("gemmaserve_parser.regressions").main(arguments[1:]))
+    if arguments and arguments[0] in _COMMANDS:
+        return int(import_module(_COMMANDS[arguments[0]]).main(arguments[1:]))
     options = _parser().parse_args(arguments)
     return _replay(options.file, model=options.model, as_json=options.json)
 
@@ -45,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gemmaserve-parser",
-        description="Check the tool-call parsers for Gemma 4 and gpt-oss.",
+        description="Check the tool-call parsers for Gemma 4 and gpt-oss, and wait for a server's requests.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -62,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--model", choices=["gemma4", "harmony"], help="only the cases of this model")
     replay.add_argument("--json", action="store_true", help="one JSON object instead of lines for people")
     commands.add_parser("regressions", help="check the parser that the installed vLLM hands out", add_help=False)
+    commands.add_parser("drain", help="wait until a server has no request in flight", add_help=False)
     return parser
 
 

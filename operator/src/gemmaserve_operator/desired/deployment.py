@@ -20,12 +20,16 @@ from gemmaserve_operator.desired.common import (
 )
 from gemmaserve_operator.desired.server_args import MODELS_PATH, build_server_args, model_source
 
-TEMPLATE_VERSION: Final = "1"
+TEMPLATE_VERSION: Final = "2"
 """Raised with every change of the pod template for an unchanged spec. A Deployment made by another version keeps its
 template, so that upgrading the operator restarts no serving pod."""
 STARTUP_PROBE_PERIOD_SECONDS: Final = 10
-PRE_STOP_SECONDS: Final = 10
-"""Time for every node to learn that a stopping pod takes no new connections, before it stops to accept them."""
+SETTLE_SECONDS: Final = 5
+"""Time for every node to learn that a stopping pod takes no new connections, before it may be found idle."""
+EXIT_SECONDS: Final = 10
+"""Time for vLLM to end once it is told to, after its requests have finished or were given up."""
+_ENDS_SOON: Final[Json] = {"terminationGracePeriodSeconds": SETTLE_SECONDS + EXIT_SECONDS}
+"""Of probes whose failure restarts the container: a server that answers nothing is not waited for."""
 
 _ENV: Final = {
     "XDG_CACHE_HOME": CACHE_PATH,
@@ -80,10 +84,10 @@ def _build_pod_spec(owner: Owner, revision: Revision, digest: str) -> Json:
     pod: Json = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": revision.drain_timeout_seconds + PRE_STOP_SECONDS,
+        "terminationGracePeriodSeconds": grace_seconds(revision),
         "securityContext": pod_security_context(),
         **build_placement(spec),
-        "containers": [_build_container(owner, spec, digest)],
+        "containers": [_build_container(owner, revision, digest)],
         "volumes": _build_volumes(spec),
     }
     scheduling = spec.scheduling
@@ -100,7 +104,13 @@ def _build_pod_spec(owner: Owner, revision: Revision, digest: str) -> Json:
     return pod
 
 
-def _build_container(owner: Owner, spec: RevisionSpec, digest: str) -> Json:
+def grace_seconds(revision: Revision) -> int:
+    """How long a serving container may take to end once the kubelet has told it to: the drain, and a little around."""
+    return SETTLE_SECONDS + revision.drain_timeout_seconds + EXIT_SECONDS
+
+
+def _build_container(owner: Owner, revision: Revision, digest: str) -> Json:
+    spec = revision.spec
     mounts: list[Json] = [
         {"name": "cache", "mountPath": CACHE_PATH},
         {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - a volume of the pod's own
@@ -120,13 +130,24 @@ def _build_container(owner: Owner, spec: RevisionSpec, digest: str) -> Json:
         "startupProbe": _build_probe(
             period=STARTUP_PROBE_PERIOD_SECONDS,
             failures=math.ceil(spec.startup_timeout_seconds / STARTUP_PROBE_PERIOD_SECONDS),
-        ),
+        )
+        | _ENDS_SOON,
         "readinessProbe": _build_probe(period=5, failures=3),
-        "livenessProbe": _build_probe(period=10, failures=6),
-        "lifecycle": {"preStop": {"sleep": {"seconds": PRE_STOP_SECONDS}}},
+        "livenessProbe": _build_probe(period=10, failures=6) | _ENDS_SOON,
+        "lifecycle": {"preStop": {"exec": {"command": _build_drain(revision)}}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
+
+
+def _build_drain(revision: Revision) -> list[str]:
+    return [
+        "gemmaserve-parser",
+        "drain",
+        f"--port={names.SERVING_PORT}",
+        f"--settle={SETTLE_SECONDS}",
+        f"--timeout={revision.drain_timeout_seconds}",
+    ]
 
 
 def _build_probe(*, period: int, failures: int) -> Json:

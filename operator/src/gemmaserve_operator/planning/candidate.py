@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from gemmaserve_operator.api import names, reasons
 from gemmaserve_operator.api.revision import VerifiedRevision
 from gemmaserve_operator.api.times import format_time, parse_time
-from gemmaserve_operator.desired.deployment import PRE_STOP_SECONDS, build_deployment
+from gemmaserve_operator.desired.deployment import build_deployment, grace_seconds
 from gemmaserve_operator.desired.services import build_revision_service
 from gemmaserve_operator.planning.objects import annotation, condition, created, dig
 from gemmaserve_operator.planning.problems import PodContext, Problem, find_problem
@@ -107,7 +107,7 @@ def pod_problem(view: View, state: RevisionState) -> Problem | None:
         container=names.CONTAINER_SERVER,
         gpu_resource=revision.spec.resources.gpu.resource,
         startup_timeout_seconds=revision.spec.startup_timeout_seconds,
-        stop_timeout_seconds=revision.drain_timeout_seconds + PRE_STOP_SECONDS,
+        stop_timeout_seconds=grace_seconds(revision),
     )
     found = find_problem((pod for pod in state.pods if not dig(pod, "metadata", "deletionTimestamp")), context)
     if found is not None:
