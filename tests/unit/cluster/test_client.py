@@ -144,6 +144,14 @@ async def test_refusals_are_not_repeated(script, client):
     assert script.waits == []
 
 
+@pytest.mark.parametrize("nonsense", ["<html>Please log in</html>", '{"kind":"Jo', "[]", ""])
+async def test_success_that_is_no_object_is_no_answer(script, client, nonsense):
+    """A proxy on the way has made it, or cut it off."""
+    script.answers = [(200, nonsense), (200, {"ok": True})]
+    assert await client.get(POD, "team", "a") == {"ok": True}
+    assert len(script.waits) == 1
+
+
 async def test_no_answer_at_all(script, client):
     await script.server.close()
     with pytest.raises(ApiError) as caught:

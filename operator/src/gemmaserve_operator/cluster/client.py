@@ -30,7 +30,7 @@ PAGE: Final = 500
 _BACKOFF: Final = Backoff(first=0.2, cap=5.0)
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
 _MANAGER: Final = {"fieldManager": names.FIELD_MANAGER}
-_NETWORK_ERRORS: Final = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError)
+_NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError)
 
 Observer = Callable[[str, int, float], None]
 """Is told verb, HTTP code (0: no answer) and seconds of every try."""
@@ -198,8 +198,18 @@ class Client:
                 self._observe(request.verb, code, loop.time() - start)
         if code >= 400:
             raise _read_error(code, data, response.headers.get("Retry-After"))
-        answer: Json = json.loads(data)
-        return answer
+        return _read_answer(data)
+
+
+def _read_answer(data: bytes) -> Json:
+    """The object in an answer of success; what is none did not come from the API server, or not whole."""
+    try:
+        answer = json.loads(data)
+    except ValueError as error:
+        raise ApiError(0, f"the API server's answer is no JSON: {data[:200].decode(errors='replace')!r}") from error
+    if not isinstance(answer, dict):
+        raise ApiError(0, f"the API server's answer is no object: {data[:200].decode(errors='replace')!r}")
+    return answer
 
 
 def _read_error(code: int, data: bytes, retry_after: str | None) -> ApiError:

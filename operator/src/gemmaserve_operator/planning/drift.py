@@ -47,7 +47,7 @@ def needs_apply(desired: Json, observed: Json) -> str | None:
 
 
 def _differs(desired: Any, observed: Any, path: _Path) -> _Path | None:  # noqa: ANN401 - JSON of any shape
-    if isinstance(desired, Mapping):
+    if isinstance(desired, dict):
         return _map_differs(desired, observed, path)
     if isinstance(desired, list):
         return _list_differs(desired, observed, path)
@@ -57,7 +57,7 @@ def _differs(desired: Any, observed: Any, path: _Path) -> _Path | None:  # noqa:
 
 
 def _map_differs(desired: Mapping[str, Any], observed: Any, path: _Path) -> _Path | None:  # noqa: ANN401
-    present = observed if isinstance(observed, Mapping) else {}
+    present = observed if isinstance(observed, dict) else {}
     if path[-1:] and path[-1] in _WHOLE_MAPS and _is_flat(desired) and set(present) != set(desired):
         return path
     for key, value in desired.items():
@@ -92,7 +92,7 @@ def _merge_keys(field: str, desired: Sequence[Any]) -> tuple[str, ...] | None:
 
 def _is_flat(value: Mapping[str, Any]) -> bool:
     """A Deployment's `selector` holds `matchLabels`; a Service's is itself the map."""
-    return not any(isinstance(item, Mapping) for item in value.values())
+    return not any(isinstance(item, dict) for item in value.values())
 
 
 def _is_quantity(path: _Path) -> bool:
