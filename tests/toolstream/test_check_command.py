@@ -180,3 +180,25 @@ def test_terminals_get_no_control_characters_of_a_servers(make, server, scripts)
     assert result.exit_code == 1
     assert "\x1b[2J" not in result.stdout
     assert "\x07" not in result.stdout
+
+
+def test_extra_fields_go_with_every_request_and_the_result_says_so(server, scripts):
+    server.script = scripts.good_model
+    fields = {"chat_template_kwargs": {"enable_thinking": True}, "max_tokens": 99}
+    arguments = ("check", server.url, "--endpoint", "chat", "--extra-body", json.dumps(fields))
+    assert json.loads(run(*arguments, "--json").stdout)["extraBody"] == fields
+    asked = [request.body for request in server.requests if request.path == "/v1/chat/completions"]
+    assert len(asked) == 18
+    assert all(body | fields == body for body in asked)
+    assert f"each request carried also: {json.dumps(fields)}" in run(*arguments).stdout
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"stream": false}'])
+def test_extra_fields_that_cannot_be_are_refused_before_anything_is_asked(server, text):
+    assert run("check", server.url, "--extra-body", text).exit_code == 2
+    assert server.requests == []
+
+
+def test_the_gate_asks_nothing_beside_what_clients_ask(server):
+    assert run("check", server.url, "--gate", "--extra-body", '{"top_k": 1}').exit_code == 2
+    assert server.requests == []

@@ -172,3 +172,14 @@ def test_an_interrupt_ends_it_with_what_there_is(server, make, scripts, tmp_path
     found = json.loads(stdout)
     assert found["stopped"] == "interrupted by SIGINT"
     assert found["levels"][0]["done"] >= 3
+
+
+def test_extra_fields_go_with_every_request_and_every_report_says_so(server, scripts, tmp_path):
+    server.script = scripts.good_model
+    result = run(
+        server.url, "-c", "2", "-n", "4", "--extra-body", '{"top_k": 7}', "--json", "--html", tmp_path / "l.html"
+    )
+    assert json.loads(result.stdout)["extraBody"] == {"top_k": 7}
+    assert "Each request carried also: {&quot;top_k&quot;: 7}" in (tmp_path / "l.html").read_text()
+    asked = [request.body for request in server.requests if request.path == "/v1/chat/completions"]
+    assert [(body["top_k"], body["stream"]) for body in asked] == [(7, True)] * 4

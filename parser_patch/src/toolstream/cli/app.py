@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -38,6 +38,9 @@ NOT_RUN = 2
 """Exit code: the command could not do its work."""
 
 
+_SHOWN_EXTRA = 400
+
+
 class EndpointName(Enum):
     """The protocols, as options name them."""
 
@@ -67,6 +70,10 @@ ApiKey = Annotated[
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that one request may take.")]
 MaxSeconds = Annotated[float, typer.Option(min=1, help="Seconds that everything may take.")]
+ExtraBody = Annotated[
+    str,
+    typer.Option(metavar="JSON", help="An object whose fields every request carries, too; the results name them."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, in place of tables.")]
 
 
@@ -78,6 +85,29 @@ def server_of(url: str, api_key: str | None) -> Server:
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="URL") from error
     return server
+
+
+def extra_fields(text: str) -> dict[str, Any]:
+    """The fields of `--extra-body`, or a usage error that says how to write them."""
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        fields = None
+    hint = "--extra-body"
+    if not isinstance(fields, dict):
+        example = '{"chat_template_kwargs": {"enable_thinking": true}}'
+        raise typer.BadParameter(f"{text!r} is not a JSON object like {example}", param_hint=hint)
+    if "stream" in fields:
+        raise typer.BadParameter("whether requests stream is not a field to add: the command decides", param_hint=hint)
+    return fields
+
+
+def say_extra(fields: Mapping[str, Any]) -> None:
+    """Say what requests carried beside what is built in, so that a result is never taken for a plain one."""
+    if fields:
+        text = json.dumps(dict(fields), ensure_ascii=False)
+        shown = text if len(text) <= _SHOWN_EXTRA else f"{text[:_SHOWN_EXTRA]} ..."
+        out.print(f"each request carried also: {shown}", markup=False, highlight=False, soft_wrap=True)
 
 
 def run(work: Coroutine[Any, Any, Result], *, reraise: type[Exception] | tuple[()] = ()) -> Result:

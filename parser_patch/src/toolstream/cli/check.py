@@ -14,16 +14,19 @@ from toolstream.cli.app import (
     ApiKey,
     AsJson,
     EndpointName,
+    ExtraBody,
     MaxSeconds,
     Model,
     ProfileName,
     Timeout,
     Url,
     err,
+    extra_fields,
     out,
     print_json,
     progress,
     run,
+    say_extra,
     server_of,
     utc_now,
     write,
@@ -62,6 +65,7 @@ def check(
         bool, typer.Option("--expect-calls", help="An answer without a tool call is a failure, not inconclusive.")
     ] = False,
     concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, max=1000, help="Requests at a time.")] = 4,
+    extra_body: ExtraBody = "{}",
     timeout: Timeout = 60,
     max_seconds: MaxSeconds = 600,
     as_json: AsJson = False,
@@ -85,7 +89,10 @@ def check(
     questions = matrix(endpoints)
     if gate:
         questions = gate_questions(requests, endpoints) if endpoint else gate_questions(requests)
-    plan = CheckPlan(questions, profiles, expect_calls=expect_calls, concurrency=concurrency)
+    extra = extra_fields(extra_body)
+    if gate and extra:
+        raise typer.BadParameter("the gate asks what clients ask, and nothing more", param_hint="--extra-body")
+    plan = CheckPlan(questions, profiles, expect_calls=expect_calls, concurrency=concurrency, extra=extra)
     session = _Session(server, model, plan, timeout)
     if gate:
         raise typer.Exit(_gate(session, max_seconds, report, parser))
@@ -94,9 +101,10 @@ def check(
     if junit:
         write(junit, junit_xml(judged, seconds=time.perf_counter() - started))
     if as_json:
-        print_json(check_json(judged, url=url, model=session.facts.model))
+        print_json(check_json(judged, url=url, model=session.facts.model, extra=extra))
     else:
         out.print(check_table(judged, profiles))
+        say_extra(extra)
     if session.stop_reason:
         err.print(f"ended early: {session.stop_reason}")
     if not judged:

@@ -15,16 +15,19 @@ from toolstream.cli.app import (
     ApiKey,
     AsJson,
     EndpointName,
+    ExtraBody,
     MaxSeconds,
     Model,
     Timeout,
     Url,
     err,
+    extra_fields,
     give_up,
     out,
     print_json,
     progress,
     run,
+    say_extra,
     server_of,
     utc_now,
     write,
@@ -34,7 +37,7 @@ from toolstream.commands.load import Failure, LoadPlan, LoadResult, run_load
 from toolstream.core.cases import CaseSource
 from toolstream.core.exchange import PATHS
 from toolstream.core.levels import OK
-from toolstream.core.loadreport import load_html, load_json
+from toolstream.core.loadreport import LoadFacts, load_html, load_json
 from toolstream.core.redact import redact_case
 from toolstream.core.scenarios import THREE_PARALLEL, ExpectedCall
 from toolstream.edges.client import Client, Server
@@ -91,6 +94,7 @@ def load(
         typer.Option(metavar="DIR", help="Keep failed answers, and cases for gemmaserve-parser replay, in DIR."),
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report with plots.")] = None,
+    extra_body: ExtraBody = "{}",
     timeout: Timeout = 120,
     max_seconds: MaxSeconds = 1800,
     as_json: AsJson = False,
@@ -108,19 +112,21 @@ def load(
         endpoint=next(each for each in PATHS if each == endpoint.value),
         body=body,
         expected=_expected(expect, built_in=body is None and not any_calls),
+        extra=extra_fields(extra_body),
     )
     session = _Session(server, model, plan, timeout, keep)
     result = run(session.load(max_seconds))
-    stopped, facts = session.stop.reason, session.facts
+    facts = LoadFacts(url, session.facts.model, plan.extra, session.stop.reason)
     if html:
-        write(html, load_html(result.levels, url=url, model=facts.model, stopped=stopped, made=utc_now()))
+        write(html, load_html(result.levels, facts, made=utc_now()))
     if as_json:
-        print_json(load_json(result.levels, url=url, model=facts.model, stopped=stopped))
+        print_json(load_json(result.levels, facts))
     else:
         out.print(load_table(result.levels))
+        say_extra(plan.extra)
     _say_files(html, keep, result)
-    if stopped:
-        err.print(f"ended early: {stopped}")
+    if facts.stopped:
+        err.print(f"ended early: {facts.stopped}")
     if not any(level.done for level in result.levels):
         raise typer.Exit(NOT_RUN)
     raise typer.Exit(int(any(level.done != level.outcomes[OK] for level in result.levels)))

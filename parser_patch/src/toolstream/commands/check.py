@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolstream.core.exchange import CHAT
 from toolstream.core.readers import read
@@ -35,12 +35,14 @@ class CheckPlan:
         profiles: Whose rules count.
         expect_calls: An answer without calls is a breach.
         concurrency: Questions at a time.
+        extra: Fields laid over each request.
     """
 
     questions: Sequence[Question]
     profiles: Sequence[Profile] = PROFILES
     expect_calls: bool = False
     concurrency: int = 4
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def run_check(
@@ -62,7 +64,7 @@ async def run_check(
 
     async def ask(item: tuple[int, Question]) -> Judged:
         question = item[1]
-        exchange = await client.send(question.endpoint, question.body(model))
+        exchange = await client.send(question.endpoint, question.body(model, **plan.extra))
         return judge(question, read(exchange), profiles=plan.profiles, expect_calls=plan.expect_calls)
 
     def take(item: tuple[int, Question], result: Judged) -> None:

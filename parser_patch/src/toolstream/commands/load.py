@@ -35,6 +35,7 @@ class LoadPlan:
         body: The request; None sends the scenario with three parallel calls.
         expected: The right calls; None where they are not known.
         token_ids: Ask vLLM for the token ids, which make kept answers replayable word by word.
+        extra: Fields laid over each request; whether it streams is not among them.
     """
 
     levels: Sequence[int]
@@ -44,14 +45,16 @@ class LoadPlan:
     body: Mapping[str, Any] | None = None
     expected: Sequence[ExpectedCall] | None = THREE_PARALLEL.expected
     token_ids: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def request(self, number: int, model: str) -> dict[str, Any]:
         """The body of request `number`."""
         streaming = self.modes[number % len(self.modes)]
         if self.body is None:
-            body = Question(THREE_PARALLEL, self.endpoint, streaming, "auto").body(model)
+            body = Question(THREE_PARALLEL, self.endpoint, streaming, "auto").body(model, **self.extra)
         else:
-            body = {"model": model, **self.body, "stream": streaming}
+            body = {"model": model, **self.body, **self.extra}
+        body["stream"] = streaming
         if self.token_ids and self.endpoint == CHAT:
             body["return_token_ids"] = True
         return body

@@ -10,18 +10,26 @@ from toolstream.core.rules import MUST
 from toolstream.core.verdicts import FAILED, INCONCLUSIVE, fails, tally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolstream.core.verdicts import Breach, Judged, RuleTally
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def check_json(judged: Sequence[Judged], *, url: str, model: str) -> dict[str, Any]:
-    """The whole result: rules with their breaches, and questions."""
+def check_json(judged: Sequence[Judged], *, url: str, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole result: rules with their breaches, and questions.
+
+    Args:
+        judged: What was asked, with the verdicts.
+        url: The server's.
+        model: What was asked for.
+        extra: Fields that every request carried beside what is built in.
+    """
     return {
         "url": url,
         "model": model,
+        "extraBody": dict(extra),
         "failed": fails(judged),
         "rules": [_rule_json(row) for row in tally(judged)],
         "questions": [

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolstream.core.levels import OK, PERCENTS, Level, percentiles
 from toolstream.core.outcomes import CLASSES, MEANINGS
 from toolstream.core.svg import legend, lines, stacked_bars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 COLOURS: Mapping[str, str] = {
     "ok": "#2e9e5b",
@@ -48,29 +50,46 @@ svg{width:100%;height:auto;font:12px system-ui,sans-serif}svg text{fill:var(--so
 """.strip()
 
 
-def load_json(levels: Sequence[Level], *, url: str, model: str, stopped: str) -> dict[str, Any]:
-    """For machines; `stopped` says why it ended early, empty when it did not."""
-    return {"url": url, "model": model, "stopped": stopped, "levels": [level.as_json() for level in levels]}
+class LoadFacts(NamedTuple):
+    """What was asked of whom.
 
-
-def load_html(levels: Sequence[Level], *, url: str, model: str, stopped: str, made: str) -> str:
-    """One HTML document with tables and plots.
-
-    Args:
-        levels: What was measured.
+    Attributes:
         url: The server's.
         model: What was asked for.
+        extra: Fields that every request carried beside what is built in.
         stopped: Why it ended early; empty when it did not.
-        made: When, in words.
     """
+
+    url: str
+    model: str
+    extra: Mapping[str, Any]
+    stopped: str
+
+
+def load_json(levels: Sequence[Level], facts: LoadFacts) -> dict[str, Any]:
+    """For machines."""
+    return {
+        "url": facts.url,
+        "model": facts.model,
+        "extraBody": dict(facts.extra),
+        "stopped": facts.stopped,
+        "levels": [level.as_json() for level in levels],
+    }
+
+
+def load_html(levels: Sequence[Level], facts: LoadFacts, *, made: str) -> str:
+    """One HTML document with tables and plots; `made` is when, in words."""
     done, right = sum(level.done for level in levels), sum(level.outcomes[OK] for level in levels)
-    early = f" Ended early: {escape(stopped)}." if stopped else ""
+    model = escape(facts.model)
+    early = f" Ended early: {escape(facts.stopped)}." if facts.stopped else ""
+    fields = escape(json.dumps(dict(facts.extra), ensure_ascii=False))
+    carried = f" Each request carried also: {fields}." if facts.extra else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>toolstream load: {escape(model)}</title><style>{_STYLE}</style></head><body>"
+        f"<title>toolstream load: {model}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{right} of {done} answers ok</h1>"
-        f'<p class="soft">{escape(model)} at {escape(url)}, {escape(made)}.{early}</p>'
+        f'<p class="soft">{model} at {escape(facts.url)}, {escape(made)}.{early}{carried}</p>'
         f"{_outcomes(levels)}{_latency(levels)}{_throughput(levels)}{_classes(levels)}</body></html>\n"
     )
 
