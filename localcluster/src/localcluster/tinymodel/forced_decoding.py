@@ -50,9 +50,9 @@ class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not inst
             return
         for row in batch_update.removed:
             self._rows.pop(row, None)
-        for row, params, _prompt, said in batch_update.added:
+        for row, params, prompt, said in batch_update.added:
             self._rows.pop(row, None)
-            forced = (params.extra_args or {}).get(FIELD)
+            forced = self.words(params, prompt)
             if forced is not None:
                 self._rows[row] = (forced, said)
         for source, target, direction in batch_update.moved:
@@ -61,6 +61,10 @@ class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not inst
                 self._rows[target] = moving
             if displaced is not None and direction is MoveDirectionality.SWAP:
                 self._rows[source] = displaced
+
+    def words(self, params: SamplingParams, _prompt: list[int] | None) -> list[int] | None:
+        """The token ids that a new request's answer is made of; None leaves the model its own words."""
+        return (params.extra_args or {}).get(FIELD)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Leave one possible token in each row that is forced."""
