@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-OWN = {"jobs", "deployments", "services"}
+OWN = {"jobs", "deployments", "services", "controllerrevisions"}
 READ_ONLY = {"pods", "endpointslices"}
 
 

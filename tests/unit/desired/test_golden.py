@@ -9,6 +9,7 @@ import pytest
 from gemmaserve_operator.api.spec import RoutingService
 from gemmaserve_operator.desired.deployment import TEMPLATE_VERSION, build_deployment
 from gemmaserve_operator.desired.gate_job import build_gate_job
+from gemmaserve_operator.desired.revision_record import build_revision_record
 from gemmaserve_operator.desired.services import build_main_service, build_revision_service
 
 
@@ -32,3 +33,9 @@ def test_main_service(owner, check_golden):
 
 def test_revision_service(owner, make_verified, check_golden):
     check_golden("service-revision", build_revision_service(owner, make_verified()))
+
+
+@pytest.mark.parametrize("kind", ["minimal", "full"])
+def test_revision_record(owner, make_verified, check_golden, request, kind):
+    verified = make_verified(request.getfixturevalue(kind))
+    check_golden(f"revision-record-{kind}", build_revision_record(owner, verified, left=1767225600))

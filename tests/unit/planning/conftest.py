@@ -81,6 +81,7 @@ class Cluster:
             services=tuple(self.of("Service")),
             pods=tuple(self.of("Pod")),
             endpoint_slices=tuple(self.of("EndpointSlice")),
+            revision_records=tuple(self.of("ControllerRevision")),
             free_gates=self.free_gates,
         )
 
@@ -104,11 +105,13 @@ class Cluster:
             self.objects[key] = new
             return
         assert write.body["metadata"]["uid"] == old["metadata"]["uid"]
-        changed = new["spec"] != old["spec"]
+        changed = new.get("spec") != old.get("spec")
         if key[0] == "Job":
             assert not changed, "a Job's spec cannot change"
         new["metadata"] = {**old["metadata"], **new["metadata"]}
         new["metadata"]["generation"] = old["metadata"]["generation"] + changed
+        if key[0] == "ControllerRevision":
+            assert new["data"] == old["data"], "a ControllerRevision's data cannot change"
         if "status" in old:
             new["status"] = old["status"]
         self.objects[key] = new

@@ -25,6 +25,7 @@ def essence(cluster):
             reference.pop("uid")
         obj.pop("status", None)
         obj.pop("endpoints", None)
+        obj.pop("revision", None)
         if kind != "Pod":
             objects[kind, name] = obj
     return objects

@@ -33,6 +33,8 @@ COMPONENT_SERVER: Final = "server"
 """A revision's Deployment, its pods, and the Service that selects only that revision."""
 COMPONENT_ENDPOINT: Final = "endpoint"
 """The Service that clients use; its selector names the active revision."""
+COMPONENT_RECORD: Final = "record"
+"""The ControllerRevision that keeps what a revision was made from once its pods have gone."""
 
 ANNOTATION_RETRY: Final = f"{GROUP}/retry"
 """On a GemmaServe: any new value asks for another attempt. On children: the value they were made under."""
@@ -65,7 +67,7 @@ def gate_job_name(name: str, revision: str) -> str:
 
 
 def revision_name(name: str, revision: str) -> str:
-    """The Deployment of a revision, and the Service that selects only that revision's pods."""
+    """The Deployment of a revision, the Service that selects only its pods, and the record of it when it has left."""
     return f"{name}-{revision}"
 
 

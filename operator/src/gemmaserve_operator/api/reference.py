@@ -26,6 +26,9 @@ them when all are ready. `replicas`, `rollout`, `routing`, `verification` and la
 
 The annotation `{names.ANNOTATION_RETRY}` with any new value asks for another attempt at a revision that failed, or
 resolves a tag anew: `kubectl annotate gs NAME {names.ANNOTATION_RETRY}="$(date +%s)" --overwrite`.
+
+When a revision's pods go, what it was made from is kept in a ControllerRevision, `NAME-REVISION`, for as long as
+`revisionHistoryLimit` allows. `kubectl gemmaserve undo NAME` goes back to it ([kubectl-plugin.md](kubectl-plugin.md)).
 """
 
 

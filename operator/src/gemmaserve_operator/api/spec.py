@@ -274,4 +274,4 @@ class GemmaServeSpec(RevisionSpec):
     routing: Routing = Field(default_factory=Routing)
     """How clients reach the model."""
     revision_history_limit: Annotated[int, Field(ge=0, le=50)] = 5
-    """How many past revisions, with their gates' Jobs, are kept for reading."""
+    """How many past revisions are kept, with their gates' Jobs and what they were made from, to read and to go back."""

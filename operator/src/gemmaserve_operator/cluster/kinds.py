@@ -59,9 +59,10 @@ DEPLOYMENT: Final = Kind("apps/v1", "Deployment", "deployments", _OURS)
 SERVICE: Final = Kind("v1", "Service", "services", _OURS)
 POD: Final = Kind("v1", "Pod", "pods", _OURS)
 ENDPOINT_SLICE: Final = Kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", _OURS)
+CONTROLLER_REVISION: Final = Kind("apps/v1", "ControllerRevision", "controllerrevisions", _OURS)
 
-WATCHED: Final = (GEMMASERVE, JOB, DEPLOYMENT, SERVICE, POD, ENDPOINT_SLICE)
-WRITTEN: Final = {kind.kind: kind for kind in (JOB, DEPLOYMENT, SERVICE)}
+WATCHED: Final = (GEMMASERVE, JOB, DEPLOYMENT, SERVICE, POD, ENDPOINT_SLICE, CONTROLLER_REVISION)
+WRITTEN: Final = {kind.kind: kind for kind in (JOB, DEPLOYMENT, SERVICE, CONTROLLER_REVISION)}
 """Children that plans write, by kind; the others are made by Kubernetes' own controllers."""
 
 EVENT: Final = Kind("events.k8s.io/v1", "Event", "events")

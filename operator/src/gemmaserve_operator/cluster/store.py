@@ -13,6 +13,7 @@ from typing import Final
 
 from gemmaserve_operator.cluster.gates import GateIndex
 from gemmaserve_operator.cluster.kinds import (
+    CONTROLLER_REVISION,
     DEPLOYMENT,
     ENDPOINT_SLICE,
     GEMMASERVE,
@@ -133,6 +134,7 @@ class Store:
             services=of(SERVICE),
             pods=of(POD),
             endpoint_slices=of(ENDPOINT_SLICE),
+            revision_records=of(CONTROLLER_REVISION),
             free_gates=free_gates,
             verifications=self._gates.verifications(key[0]),
             refusals=refusals or {},

@@ -10,6 +10,7 @@ from gemmaserve_operator.planning.candidate import Serving, bring_up, pod_proble
 from gemmaserve_operator.planning.gate import Gate, pass_gate
 from gemmaserve_operator.planning.objects import condition, created, dig
 from gemmaserve_operator.planning.problems import Problem
+from gemmaserve_operator.planning.records import forget_oldest, record
 from gemmaserve_operator.planning.traffic import is_confirmed, receives_traffic, route_to, scale_down_wait
 from gemmaserve_operator.planning.types import Write
 from gemmaserve_operator.planning.view import RevisionState, View, verified_revision
@@ -147,11 +148,12 @@ def _clean_up(view: View) -> tuple[tuple[Write, ...], Problem | None, float | No
             progress = Problem(reasons.DRAINING_OLD_REVISION, f"Revision {state.name} stays for the scale-down delay")
         else:
             why = f"revision {state.name} is neither active nor wanted"
+            writes += record(view, state)
             writes += delete("Service", state.service, why) + delete("Deployment", state.deployment, why)
             if state.pods:
                 message = f"Revision {state.name} finishes its requests: {len(state.pods)} pods left"
                 progress = Problem(reasons.DRAINING_OLD_REVISION, message)
-    return (*writes, *_old_jobs(view)), progress, wait
+    return (*writes, *_old_jobs(view), *forget_oldest(view)), progress, wait
 
 
 def _old_jobs(view: View) -> tuple[Write, ...]:

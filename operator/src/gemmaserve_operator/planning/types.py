@@ -34,6 +34,8 @@ class Snapshot:
     services: tuple[Json, ...] = ()
     pods: tuple[Json, ...] = ()
     endpoint_slices: tuple[Json, ...] = ()
+    revision_records: tuple[Json, ...] = ()
+    """ControllerRevisions: what revisions that have left were made from."""
     free_gates: int = 10
     """Gate Jobs that may still be started now, over all namespaces (`--max-concurrent-gates` less those running)."""
     verifications: Mapping[str, Json] | None = None

@@ -98,6 +98,8 @@ class View:
     """The revision that the main Service selects."""
     target: Revision
     """The revision that the spec asks for."""
+    records: Mapping[str, Json] = field(default_factory=dict)
+    """The records of revisions that have left, by revision."""
     strangers: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     """Kind and name of labelled objects that are somebody else's."""
 
@@ -125,6 +127,7 @@ def build_view(snapshot: Snapshot, spec: GemmaServeSpec, now: datetime) -> View:
             ("Job", snapshot.jobs),
             ("Deployment", snapshot.deployments),
             ("Service", snapshot.services),
+            ("ControllerRevision", snapshot.revision_records),
         )
         for child in children
         if not owned_by(child, owner.uid)
@@ -138,6 +141,7 @@ def build_view(snapshot: Snapshot, spec: GemmaServeSpec, now: datetime) -> View:
         main_service=main,
         active=active,
         target=_find_target(spec, attempt_of(annotation(snapshot.resource, names.ANNOTATION_RETRY)), states, active),
+        records=_by_revision(snapshot.revision_records, owner),
         strangers=strangers,
     )
 

@@ -8,7 +8,7 @@ from gemmaserve_operator.planning.drift import needs_apply
 from gemmaserve_operator.planning.objects import annotation, is_leaving, name_of, uid_of
 from gemmaserve_operator.planning.types import Apply, Delete, Json, Write
 
-_API_VERSIONS: Final = {"Job": "batch/v1", "Deployment": "apps/v1", "Service": "v1"}
+_API_VERSIONS: Final = {"Job": "batch/v1", "Deployment": "apps/v1", "Service": "v1", "ControllerRevision": "apps/v1"}
 
 
 def ensure(desired: Json, observed: Json | None, strangers: frozenset[tuple[str, str]]) -> tuple[Write, ...]:

@@ -21,7 +21,7 @@ examples:
   gemmaserve-operator run --log-format text            look after the cluster of KUBECONFIG
   gemmaserve-operator run --namespaces team-a,team-b   only two namespaces
   gemmaserve-operator plan -f gemmaserve.yaml          what would be done about it in an empty cluster
-  kubectl get gs,jobs,deployments,services,pods,endpointslices -o yaml > dump.yaml
+  kubectl get gs,jobs,deployments,services,pods,endpointslices,controllerrevisions -o yaml > dump.yaml
   gemmaserve-operator plan -f gemmaserve.yaml --state dump.yaml
 """
 
