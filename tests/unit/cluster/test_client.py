@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 from kubernetes.aio import client as kubernetes
 
 from gemmaserve_operator.cluster import client as module
-from gemmaserve_operator.cluster.client import ATTEMPTS, ApiError, Client, load_configuration
+from gemmaserve_operator.cluster.client import ATTEMPTS, SESSION, ApiError, Client, load_configuration
 from gemmaserve_operator.cluster.kinds import DEPLOYMENT, GEMMASERVE, JOB, LEASE, POD, SERVICE
 
 from .fake_client import child
@@ -50,6 +50,7 @@ async def client(script):
         script.server = server
         configuration = kubernetes.Configuration(host=str(server.make_url("")).rstrip("/"))
         configuration.api_key["BearerToken"] = "Bearer t0ken"
+        configuration.client_session_kwargs = SESSION
         async with kubernetes.ApiClient(configuration) as api:
             yield Client(api, observe=lambda *seen: script.observed.append(seen[:2]), sleep=sleep)
 
@@ -183,6 +184,38 @@ async def test_no_cluster_is_said_in_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     with pytest.raises(ApiError, match="set KUBECONFIG, or run inside a cluster"):
         await load_configuration()
+
+
+@pytest.fixture
+def kubeconfig(tmp_path, monkeypatch):
+    cluster = {"name": "c", "cluster": {"server": "https://api.example:6443"}}
+    contexts = [{"name": "c", "context": {"cluster": "c", "user": "u"}}]
+    config = {"clusters": [cluster], "contexts": contexts, "users": [{"name": "u", "user": {}}], "current-context": "c"}
+    (tmp_path / "config").write_text(json.dumps({"apiVersion": "v1", "kind": "Config"} | config))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
+    for variable in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    return cluster["cluster"]["server"]
+
+
+async def test_the_environments_proxy_is_used(kubeconfig, monkeypatch):
+    assert (await load_configuration()).proxy is None
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    configuration = await load_configuration()
+    assert (configuration.host, configuration.proxy) == (kubeconfig, "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "localhost,.example")
+    assert (await load_configuration()).proxy is None
+
+
+async def test_a_netrc_is_not_read(script, client, monkeypatch, tmp_path):
+    """It would take the place of our own credentials, and a thread and a file for each request."""
+    host = script.server.host
+    (tmp_path / "netrc").write_text(f"machine {host} login somebody password else")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    script.answers = [(200, {})]
+    await client.get(POD, "team", "a")
+    assert script.requests[0][2]["Authorization"] == "Bearer t0ken"
 
 
 def test_leases_and_children_know_their_group():

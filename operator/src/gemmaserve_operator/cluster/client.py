@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from kubernetes.aio import client as kubernetes
@@ -29,6 +30,8 @@ PAGE: Final = 500
 """Objects in one page of a list."""
 _BACKOFF: Final = Backoff(first=0.2, cap=5.0)
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
+SESSION: Final = {"trust_env": False}
+"""aiohttp's own way of trusting the environment reads ~/.netrc in a thread before every single request."""
 _MANAGER: Final = {"fieldManager": names.FIELD_MANAGER}
 _NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError)
 
@@ -81,20 +84,33 @@ async def load_configuration() -> kubernetes.Configuration:
         ApiError: There is none of them.
     """
     configuration = kubernetes.Configuration()
+    configuration.client_session_kwargs = SESSION
+    await _load(configuration)
+    configuration.proxy = configuration.proxy or _proxy_for(configuration.host)
+    return configuration
+
+
+async def _load(configuration: kubernetes.Configuration) -> None:
     if not os.environ.get("KUBECONFIG"):
         try:
             kubernetes_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except kubernetes_config.ConfigException:
             logger.debug("not in a cluster; looking for ~/.kube/config")
         else:
-            return configuration
+            return
     try:
         await kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
             client_configuration=configuration, persist_config=False
         )
     except (kubernetes_config.ConfigException, FileNotFoundError) as error:
         raise ApiError(0, f"no cluster to talk to ({error}): set KUBECONFIG, or run inside a cluster") from error
-    return configuration
+
+
+def _proxy_for(server: str) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the API server."""
+    address = urlsplit(server)
+    bypassed = proxy_bypass(address.netloc)
+    return None if bypassed else getproxies().get(address.scheme)
 
 
 class Client:

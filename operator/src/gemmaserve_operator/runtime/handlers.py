@@ -127,5 +127,4 @@ async def _read_credentials() -> kopf.ConnectionInfo:
         scheme=scheme or None,
         token=token.strip() or None,
         proxy_url=configuration.proxy,
-        trust_env=True,
     )
