@@ -45,6 +45,11 @@ def new_call_id() -> str:
     return f"chatcmpl-tool-{uuid.uuid4().hex[:16]}"
 
 
+def heartbeat_seconds() -> float:
+    """How long a stream may be silent while a call is withheld, as the environment has it; 0 or less: for ever."""
+    return float(os.environ.get(HEARTBEAT_SECONDS) or _DEFAULT_HEARTBEAT)
+
+
 class Answer:
     """Reads one choice of one request.
 
@@ -130,7 +135,7 @@ class Heartbeat:
     """When an empty delta is due, so that a proxy does not cut a stream that withholds a long call (rule 10)."""
 
     def __init__(self) -> None:
-        self._interval = float(os.environ.get(HEARTBEAT_SECONDS) or _DEFAULT_HEARTBEAT)
+        self._interval = heartbeat_seconds()
         self._last = time.monotonic()
 
     def sent(self) -> None:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from gemmaserve_parser.adapters import harmony_responses, steps
+from gemmaserve_parser.adapters import harmony_responses, keepalive, steps
 from gemmaserve_parser.adapters.answer import Heartbeat, Outbox, calls, joined, new_call_id
 from gemmaserve_parser.adapters.chat import finish_reason
 from gemmaserve_parser.adapters.harmony_answer import HarmonyAnswer
@@ -95,6 +95,7 @@ def install() -> None:
     serving.extract_harmony_streaming_delta = _extract_delta
     harmony_responses.install()
     harmony_responses.install_contexts()
+    keepalive.install()
 
 
 def _serving() -> Any:

@@ -7,7 +7,7 @@ import importlib
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from gemmaserve_parser.adapters import chat, harmony_responses, steps
+from gemmaserve_parser.adapters import chat, harmony_responses, keepalive, steps
 from gemmaserve_parser.adapters.harmony_answer import HarmonyAnswer
 from gemmaserve_parser.adapters.parsers import AtomicParser
 
@@ -100,6 +100,7 @@ def _manager() -> Any:
 def server_parser(composed: Any) -> Any:
     """Our parser over vLLM's `HarmonyParser`, and what it needs around it."""
     steps.install(importlib.import_module("vllm.v1.engine.async_llm").AsyncLLM)
+    keepalive.install()
     if find_spec("vllm.entrypoints.openai.chat_completion.stream_processor") is None:
         chat.install(importlib.import_module("vllm.entrypoints.openai.chat_completion.serving").OpenAIServingChat)
     return type("AtomicHarmonyParser", (AtomicHarmonyParser, composed), {})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vllm.reasoning.gemma4_reasoning_parser import Gemma4ReasoningParser
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
-from gemmaserve_parser.adapters import chat, responses_0_20, steps
+from gemmaserve_parser.adapters import chat, keepalive, responses_0_20, steps
 from gemmaserve_parser.adapters.parsers import AtomicParser, AtomicToolParser, protocol, unified
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def server_parser(composed: Any) -> Any:
     ours = unified(composed, AtomicParser020)
     if ours is not composed:
         steps.install(importlib.import_module("vllm.v1.engine.async_llm").AsyncLLM)
+        keepalive.install()
         serving = importlib.import_module("vllm.entrypoints.openai.chat_completion.serving")
         chat.install(serving.OpenAIServingChat, _complete)
         responses_0_20.install()

@@ -13,7 +13,7 @@ from vllm.reasoning import ReasoningParserManager
 from vllm.reasoning.gemma4_engine_reasoning_parser import Gemma4ParserReasoningAdapter
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
-from gemmaserve_parser.adapters import chat, steps
+from gemmaserve_parser.adapters import chat, keepalive, steps
 from gemmaserve_parser.adapters.parsers import AtomicToolParser, unified
 
 __all__ = ["Gemma4AtomicReasoningParser", "Gemma4AtomicToolParser", "ReasoningParserManager", "server_parser"]
@@ -32,6 +32,7 @@ def server_parser(composed: Any) -> Any:
     ours = unified(composed)
     if ours is not composed:
         steps.install(importlib.import_module("vllm.v1.engine.async_llm").AsyncLLM)
+        keepalive.install()
         if find_spec("vllm.entrypoints.openai.chat_completion.stream_processor") is None:
             chat.install(importlib.import_module("vllm.entrypoints.openai.chat_completion.serving").OpenAIServingChat)
     return ours
