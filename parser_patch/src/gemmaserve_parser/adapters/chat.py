@@ -10,6 +10,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
+from gemmaserve_parser.adapters import messages
 from gemmaserve_parser.adapters.parsers import AtomicParser
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def install(chat: Any, complete: Callable[..., Any] | None = None) -> None:
     if not hasattr(chat.chat_completion_stream_generator, _MARK):
         chat.chat_completion_stream_generator = _stream(chat.chat_completion_stream_generator)
         chat.chat_completion_full_generator = _full(chat.chat_completion_full_generator, complete)
+    messages.install()
 
 
 def is_ours(server: Any) -> bool:

@@ -6,6 +6,8 @@ import importlib
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from gemmaserve_parser.adapters import messages
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -19,6 +21,7 @@ def install() -> None:
     `--tool-call-parser` says (`openai` on every tested version). So ours takes its place.
     """
     _adapter().install()
+    messages.install()
 
 
 def installed() -> bool:

@@ -66,6 +66,20 @@ def messages_give_three_whole_calls(server: Server) -> None:
     expect(texts, ["Reading."], "text")
 
 
+@regression
+def messages_say_tool_use_for_every_tool_choice(server: Server) -> None:
+    """/v1/messages ends a call with `tool_use`, also where the client forced the tool."""
+    made = case(THREE_READS)
+    for choice in ("auto", "required", {"type": "function", "function": {"name": THREE_CALLS[0][0]}}):
+        body: dict[str, Any] = {"tools": made.tools, "tool_choice": choice}
+        response = server.stage(made).complete_messages(body, server.script(made, NON_STREAMING))
+        expect(response["stop_reason"], "tool_use", f"{choice}: stop_reason")
+        body["stream_options"] = {"include_usage": True}
+        events = server.stage(made).stream_messages(body, server.script(made, TOKENS))
+        stop = next(event["delta"]["stop_reason"] for event in events if event["type"] == "message_delta")
+        expect(stop, "tool_use", f"{choice}: stop_reason of the stream")
+
+
 def _expect_items(items: list[dict[str, Any]], where: str) -> None:
     kinds = [item["type"] for item in items]
     expect(kinds, ["reasoning", "message", *["function_call"] * 3], f"{where}: items")
