@@ -27,10 +27,19 @@ STREAMS = 1000
 START_SECONDS = 900
 STOP_SECONDS = 30
 ARGUMENTS = (
-    f"--served-model-name={MODEL_NAME}", "--load-format=dummy", "--dtype=float32", "--enforce-eager",
-    "--host=127.0.0.1", "--max-model-len=8192", f"--max-num-seqs={STREAMS}", "--enable-auto-tool-choice", "--reasoning-parser=gemma4",
-    "--disable-uvicorn-access-log", "--logits-processors=scripted:ScriptedDecoding",
-)  # fmt: skip
+    f"--served-model-name={MODEL_NAME}",
+    "--load-format=dummy",
+    "--dtype=float32",
+    "--enforce-eager",
+    "--host=127.0.0.1",
+    "--max-model-len=8192",
+    f"--max-num-seqs={STREAMS}",
+    "--enable-auto-tool-choice",
+    "--reasoning-parser=gemma4",
+    "--disable-uvicorn-access-log",
+    "--logits-processors=scripted:ScriptedDecoding",
+)
+"""Both parsers' command line but for the parser's name; the reasoning parser's name is what the operator gives."""
 
 
 @dataclass(frozen=True)
