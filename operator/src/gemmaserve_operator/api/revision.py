@@ -13,7 +13,7 @@ HASH_INPUT_VERSION: Final = 1
 REVISION_LENGTH: Final = 10
 
 
-def _canonical(spec: RevisionSpec) -> dict[str, Any]:
+def canonical_fields(spec: RevisionSpec) -> dict[str, Any]:
     """The fields of a revision that are not their default, so that fields added later change no existing hash."""
     dumped = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, include=set(RevisionSpec.model_fields))
     return {key: value for key, value in dumped.items() if value != {}}
@@ -30,7 +30,7 @@ def attempt_of(retry: str | None) -> str:
 
 def revision_hash(spec: RevisionSpec, attempt: str = "") -> str:
     """The name of a revision: ten hexadecimal digits over what changes a serving pod, and which attempt at it."""
-    source = {"version": HASH_INPUT_VERSION, "spec": _canonical(spec)}
+    source = {"version": HASH_INPUT_VERSION, "spec": canonical_fields(spec)}
     if attempt:
         source["attempt"] = attempt
     return hashlib.sha256(_compact(source).encode()).hexdigest()[:REVISION_LENGTH]
@@ -64,7 +64,7 @@ class Revision:
         """The revision that a spec asks for."""
         return cls(
             name=revision_hash(spec, attempt),
-            spec=RevisionSpec.model_validate(_canonical(spec)),
+            spec=RevisionSpec.model_validate(canonical_fields(spec)),
             spec_hash=revision_hash(spec),
             drain_timeout_seconds=spec.rollout.drain_timeout_seconds,
             attempt=attempt,
@@ -74,7 +74,7 @@ class Revision:
         """The annotation from which `read_revision` makes this revision again."""
         record = {
             "version": HASH_INPUT_VERSION,
-            "spec": _canonical(self.spec),
+            "spec": canonical_fields(self.spec),
             "drainTimeoutSeconds": self.drain_timeout_seconds,
         }
         if self.attempt:
