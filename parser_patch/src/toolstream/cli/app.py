@@ -127,9 +127,9 @@ def give_up(words: str) -> NoReturn:
 
 
 def progress() -> Progress:
-    """A progress bar on standard error, which leaves standard output to results."""
+    """A progress bar on standard error, which leaves standard output to results; none where that is no terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=err, transient=True)
+    return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
 
 
 def print_json(value: object) -> None:
