@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -22,7 +23,7 @@ from answers import script
 from localcluster.tinymodel import checkpoint
 
 HERE = Path(__file__).resolve().parent
-MODEL_NAME = "tiny-gemma4"
+MODEL_NAME = "tiny-gemma4-scripted"
 STREAMS = 1000
 START_SECONDS = 900
 STOP_SECONDS = 30
@@ -126,10 +127,11 @@ def _wait(process, url, kind, log):
 
 
 def _answers(url):
+    """Whether it is up, and is this server and not another program's on the same port."""
     try:
-        with urllib.request.urlopen(f"{url}/health", timeout=5) as response:
-            return response.status == 200
-    except (urllib.error.URLError, OSError):
+        with urllib.request.urlopen(f"{url}/v1/models", timeout=5) as response:
+            return json.load(response)["data"][0]["id"] == MODEL_NAME
+    except (urllib.error.URLError, OSError, ValueError, LookupError):
         return False
 
 
@@ -150,9 +152,12 @@ def _stop(process):
 
 
 def _free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """A port below those that the system gives to whoever asks for any: vLLM binds it only seconds later."""
+    while True:
+        port = random.randint(20000, 29999)
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 def say(words):
