@@ -53,6 +53,9 @@ RUN gemmaserve-parser regressions --report /tmp/regressions.json \
               cat /tmp/regressions.json; exit 1; }; \
        done \
     && rm /tmp/regressions.json
+# The live gate and the drain run in this image, too. toolstream's libraries come with vLLM.
+RUN gemmaserve-parser drain --help > /dev/null && toolstream check --help > /dev/null \
+    || { echo "this base image lacks one of aiohttp, typer and rich, which the live gate (toolstream) needs: add it"; exit 1; }
 WORKDIR /home/vllm
 EXPOSE 8000
 ENTRYPOINT ["vllm", "serve"]

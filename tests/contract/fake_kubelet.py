@@ -1,7 +1,7 @@
 """A stand-in for scheduler, kubelet and containers, where there is no node: it writes the statuses of pods.
 
-It binds every pod to one node that is only an object, says that containers run and are ready, and lets gate
-containers end with a report. What it says of containers is what a kubelet says (container runtime's words included).
+It binds every pod to one node that is only an object, says that containers run and are ready, and lets the containers
+of both gates end with a report. What it says of containers is what a kubelet says (container runtime's words included).
 """
 
 import copy
@@ -40,6 +40,16 @@ def passed_report():
     }
 
 
+def passed_live_report():
+    """What `toolstream check --gate` writes when no rule was broken."""
+    return passed_report() | {"passed": 14, "failed": 0, "inconclusive": 2, "total": 16}
+
+
+def failed_live_report(*rules):
+    failures = [{"name": rule, "message": "chat stream auto one-call: what is wrong"} for rule in rules]
+    return passed_live_report() | {"passed": 1, "failed": 13, "failures": failures}
+
+
 def failed_report(*tests):
     failures = [{"name": name, "message": "2 calls instead of 3"} for name in tests]
     return passed_report() | {"passed": 61 - len(tests), "failed": len(tests), "failures": failures}
@@ -50,10 +60,12 @@ class FakeKubelet:
 
     Attributes:
         reports: What the gate says, by image; every other image passes. None: it never ends.
+        live_reports: The same of the live gate.
     """
 
     def __init__(self, kube: Kube):
         self.reports = {}
+        self.live_reports = {}
         self._kube = kube
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fake-kubelet", daemon=True)
@@ -118,13 +130,14 @@ class FakeKubelet:
             done = _state_of(old).get("waiting") == state["waiting"]
             return None if done else self._build(old, container, state, phase="Pending", ready=False)
         if container["name"] == names.CONTAINER_GATE:
-            return self._gate_status(old, container)
+            return self._gate_status(old, container, self.reports.get(container["image"], passed_report()))
+        if container["name"] == names.CONTAINER_LIVE:
+            return self._gate_status(old, container, self.live_reports.get(container["image"], passed_live_report()))
         if _state_of(old).get("running"):
             return None
         return self._build(old, container, {"running": {"startedAt": _now()}}, phase="Running", ready=True)
 
-    def _gate_status(self, old, container):
-        report = self.reports.get(container["image"], passed_report())
+    def _gate_status(self, old, container, report):
         if _state_of(old).get("terminated") or report is None:
             return None
         code = 1 if report["failed"] else 0

@@ -3,9 +3,9 @@
 import time
 
 from gemmaserve_operator.api import names
-from gemmaserve_operator.cluster.kinds import DEPLOYMENT, JOB, SERVICE
+from gemmaserve_operator.cluster.kinds import DEPLOYMENT, GEMMASERVE, JOB, SERVICE
 
-from .fake_kubelet import failed_report
+from .fake_kubelet import failed_live_report, failed_report
 from .kube import REPOSITORY, eventually
 
 GOOD, BAD = "sha256:" + "a" * 64, "sha256:" + "b" * 64
@@ -61,6 +61,30 @@ def test_older_revision_serves_on(operator, kubelet, kube, resource, show_log):
     assert resource.endpoints() == endpoints
 
 
+def test_pods_that_break_rules_get_no_traffic(operator, kubelet, kube, resource, show_log):
+    """With a parser gate that has passed, or was deceived: the live gate asks the pods themselves."""
+    bad = "sha256:" + "d" * 64
+    kubelet.live_reports[f"{REPOSITORY}@{bad}"] = failed_live_report("call-has-id", "one-delta-per-call")
+    resource.create(image=_image(GOOD)).until_ready()
+    active, endpoints = resource.status["activeRevision"]["name"], resource.endpoints()
+    assert resource.condition("LiveVerified")["reason"] == "LiveCheckPassed"
+    resource.edit(image=_image(bad))
+    eventually(lambda: resource.condition("LiveVerified").get("status") == "False", "the live gate has failed")
+    time.sleep(2)
+    assert "call-has-id, one-delta-per-call" in resource.condition("Degraded")["message"]
+    assert resource.endpoints() == endpoints
+    assert kube.get(SERVICE, resource.namespace, "gemma4")["spec"]["selector"][names.LABEL_REVISION] == active
+    assert resource.condition("Available")["status"] == "True"
+    held = resource.status["candidateRevision"]["name"]
+    assert kube.get(DEPLOYMENT, resource.namespace, f"gemma4-{held}")["spec"]["replicas"] == 0
+    assert [event["reason"] for event in resource.events()].count("LiveCheckFailed") == 1
+
+    del kubelet.live_reports[f"{REPOSITORY}@{bad}"]
+    retry = {"metadata": {"annotations": {names.ANNOTATION_RETRY: "1"}}}
+    kube.patch(GEMMASERVE, resource.namespace, "gemma4", retry)
+    eventually(lambda: resource.status["activeRevision"]["name"] != active, "the retry has taken over", 60)
+
+
 def test_next_revision_takes_over_once_its_gate_has_passed(operator, kube, resource, show_log):
     resource.create(image=_image(GOOD)).until_ready()
     first = resource.status["activeRevision"]["name"]
@@ -74,7 +98,8 @@ def test_next_revision_takes_over_once_its_gate_has_passed(operator, kube, resou
 def test_same_digest_in_a_namespace_is_not_verified_again(operator, kube, resource, show_log):
     resource.create(image=_image(GOOD)).until_ready()
     second = type(resource)(kube, resource.namespace, "second").create(image=_image(GOOD)).until_ready()
-    assert second.of(JOB) == []
+    live = f"second-{second.status['activeRevision']['name']}-live"
+    assert [job["metadata"]["name"] for job in second.of(JOB)] == [live]
     assert second.status["summary"]["verified"] == "61/61"
 
 

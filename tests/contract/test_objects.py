@@ -11,6 +11,7 @@ from gemmaserve_operator.api.spec import GemmaServeSpec
 from gemmaserve_operator.desired.common import Owner
 from gemmaserve_operator.desired.deployment import build_deployment
 from gemmaserve_operator.desired.gate_job import build_gate_job
+from gemmaserve_operator.desired.live_job import build_live_job
 from gemmaserve_operator.desired.services import build_main_service, build_revision_service
 from gemmaserve_operator.planning.drift import needs_apply
 from gemmaserve_operator.planning.writes import annotate_job
@@ -35,7 +36,7 @@ SPECS = {
     },
     "oci": LEAST | {"model": {"uri": "oci://r.example/models/gemma:v1"}},
 }
-KINDS = ("Job", "Deployment", "Service", "main Service")
+KINDS = ("Job", "live Job", "Deployment", "Service", "main Service")
 
 
 def build(spec, kind):
@@ -46,6 +47,7 @@ def build(spec, kind):
     verified = VerifiedRevision(revision, DIGEST, "{}")
     built = {
         "Job": lambda: build_gate_job(owner, revision, timeout_seconds=600),
+        "live Job": lambda: build_live_job(owner, verified, parsed.verification.live),
         "Deployment": lambda: build_deployment(owner, verified, replicas=0, progress_deadline_seconds=3600),
         "Service": lambda: build_revision_service(owner, verified),
         "main Service": lambda: build_main_service(owner, revision.name, parsed.routing.service),
@@ -89,10 +91,14 @@ def test_a_verdict_can_be_recorded_on_a_job(apply):
     assert recorded["spec"] == job["spec"]
 
 
-@pytest.mark.parametrize("kind", ["Job", "Deployment"])
+@pytest.mark.parametrize("kind", ["Job", "live Job", "Deployment"])
 @pytest.mark.parametrize("spec", SPECS)
 def test_pods_pass_the_restricted_policy_under_enforcement(apply, spec, kind):
     template = build(SPECS[spec], kind)["spec"]["template"]
-    metadata = {"name": f"pod-{spec}-{kind}".lower(), "namespace": NAMESPACE, "labels": template["metadata"]["labels"]}
+    metadata = {
+        "name": f"pod-{spec}-{kind}".lower().replace(" ", "-"),
+        "namespace": NAMESPACE,
+        "labels": template["metadata"]["labels"],
+    }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
     assert apply(pod, "--dry-run=server")["metadata"]["name"] == metadata["name"]

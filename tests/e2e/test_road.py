@@ -56,6 +56,17 @@ def test_no_endpoint_before_the_gate_has_passed(watch: Watch) -> None:
     assert not any(look.of_kind("EndpointSlice") or look.of_kind("Deployment") for look in before)
 
 
+def test_no_endpoint_before_the_live_gate_has_passed(watch: Watch) -> None:
+    before = [look for look in watch.looks if not look.live_gate_passed]
+    assert any(look.of_kind("Deployment") for look in before), "the watch must have seen pods before that verdict"
+    assert not any(look.endpoints(watch.name) for look in before)
+    condition = watch.looks[-1].condition("LiveVerified")
+    assert (condition["status"], condition["reason"]) == ("True", "LiveCheckPassed")
+    record = watch.looks[-1].resource["status"]["activeRevision"]["verification"]["live"]
+    assert record["passed"] > 0
+    assert record["failed"] == 0
+
+
 def test_status_tells_it_at_a_glance(cluster: Cluster, watch: Watch) -> None:
     record = watch.looks[-1].resource["status"]["activeRevision"]["verification"]["parser"]
     assert record["failed"] == 0
@@ -106,10 +117,40 @@ def test_upstream_s_parser_never_gets_traffic(cluster: Cluster, watch: Watch, se
     ] == []
     assert_three_whole_calls(road.reach(cluster, watch.name))
 
+    # A deceived parser gate: its Job now says that all has passed, and pods of upstream's parser start.
+    record = {"parser": "gemma4_atomic", "passed": 1, "failed": 0, "total": 1}
+    gate = f"{watch.name}-{look.resource['status']['candidateRevision']['name']}-gate"
+    cluster.kubectl("annotate", "job", gate, "--overwrite", f"gemmaserve.dev/verification={json.dumps(record)}")
+
+    def held(look: Look) -> bool:
+        assert not endpoints_of_others(look, watch.name, old)
+        return look.condition("LiveVerified").get("status") == "False"
+
+    look = watch.until(held, "the live gate to fail", ROLLOUT_TIMEOUT)
+    assert look.condition("ParserVerified")["status"] == "True"
+    condition = look.condition("LiveVerified")
+    assert condition["reason"] == "LiveCheckFailed"
+    assert "one-delta-per-call" in condition["message"]
+    failures = look.resource["status"]["candidateRevision"]["verification"]["live"]["failures"]
+    assert "one-delta-per-call" in [failure["name"] for failure in failures]
+    watch.until(lambda look: not candidates_pods(look, old), "the held revision's pods to go", 120)
+    assert not any(endpoints_of_others(look, watch.name, old) for look in watch.looks[-30:])
+    assert_three_whole_calls(road.reach(cluster, watch.name))
+
     # Going back to what serves deletes the candidate and nothing else.
     road.apply(cluster, road.read_example(serving_image))
     watch.until(lambda look: look.ready, "the old spec to be Ready again", 60)
     assert watch.looks[-1].resource["status"]["activeRevision"]["name"] == old
+
+
+def candidates_pods(look: Look, active: str) -> list[str]:
+    """Serving pods of any revision but the active one."""
+    labels = {pod["metadata"]["name"]: pod["metadata"]["labels"] for pod in look.of_kind("Pod")}
+    return [
+        name
+        for name, own in labels.items()
+        if own.get("app.kubernetes.io/component") == "server" and own["gemmaserve.dev/revision"] != active
+    ]
 
 
 def endpoints_of_others(look: Look, service: str, revision: str) -> list[str]:

@@ -40,6 +40,14 @@ def test_gates_that_have_not_ended_run(index):
     assert index.running == 0
 
 
+def test_live_gates_take_a_slot_and_verify_no_image(index):
+    job = gate("u1", record=PASSED)
+    job["metadata"]["labels"][names.LABEL_COMPONENT] = names.COMPONENT_LIVE
+    index.put(job)
+    assert index.running == 1
+    assert index.verifications("team") == {}
+
+
 def test_a_passed_record_counts_in_its_namespace(index):
     index.put(gate(record=PASSED, condition="Complete"))
     assert index.verifications("team")[DIGEST]["passed"] == 61

@@ -6,9 +6,10 @@ in the Deployment's file name.
 
 import pytest
 
-from gemmaserve_operator.api.spec import RoutingService
+from gemmaserve_operator.api.spec import LiveVerification, RoutingService
 from gemmaserve_operator.desired.deployment import TEMPLATE_VERSION, build_deployment
 from gemmaserve_operator.desired.gate_job import build_gate_job
+from gemmaserve_operator.desired.live_job import build_live_job
 from gemmaserve_operator.desired.revision_record import build_revision_record
 from gemmaserve_operator.desired.services import build_main_service, build_revision_service
 
@@ -17,6 +18,12 @@ from gemmaserve_operator.desired.services import build_main_service, build_revis
 def test_gate_job(owner, make_revision, check_golden, request, kind):
     revision = make_revision(request.getfixturevalue(kind))
     check_golden(f"gate-job-{kind}", build_gate_job(owner, revision, timeout_seconds=600))
+
+
+@pytest.mark.parametrize("kind", ["minimal", "full"])
+def test_live_job(owner, make_verified, check_golden, request, kind):
+    live = LiveVerification(requests=32, concurrency=4, timeout_seconds=60) if kind == "full" else LiveVerification()
+    check_golden(f"live-job-{kind}", build_live_job(owner, make_verified(request.getfixturevalue(kind)), live))
 
 
 @pytest.mark.parametrize("kind", ["minimal", "full"])

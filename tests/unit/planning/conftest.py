@@ -29,6 +29,16 @@ def passed_report(**changes):
     return report | changes
 
 
+def passed_live_report(**changes):
+    report = passed_report(passed=14, total=16)
+    return report | {"inconclusive": 2} | changes
+
+
+def failed_live_report(*rules):
+    failures = [{"name": rule, "message": f"chat stream auto one-call: {rule}"} for rule in rules or ("call-has-id",)]
+    return passed_live_report(passed=1, failed=13, failures=failures)
+
+
 def failed_report():
     failure = {"name": "mega_delta_with_all_tools_in_one_chunk", "message": "2 calls instead of 3"}
     return passed_report(passed=60, failed=1, failures=[failure])
@@ -43,6 +53,8 @@ class Cluster:
         self.objects = {}
         self.uids = itertools.count(1)
         self.reports = {}
+        self.live_reports = {}
+        self.live_passed = set()
         self.registry = {"v1": DIGEST}
         self.pods_ready = True
         self.slices_follow = True
@@ -155,19 +167,24 @@ class Cluster:
             if job.get("status"):
                 continue
             template = job["spec"]["template"]
-            image = template["spec"]["containers"][0]["image"]
-            report = self.reports.get(image, passed_report())
+            container = template["spec"]["containers"][0]
+            image, live = container["image"], container["name"] == names.CONTAINER_LIVE
+            report = (
+                self.live_reports.get(image, passed_live_report()) if live else self.reports.get(image, passed_report())
+            )
             if report is None:
                 continue
             pod = self._pod(job["metadata"]["name"] + "-x", job, template["metadata"]["labels"], template["spec"])
-            code = 0 if report["failed"] == 0 else 1
+            code = 1 if report["failures"] else 0
+            if live and not code:
+                self.live_passed.add(job["metadata"]["labels"][names.LABEL_REVISION])
             digest = image.partition("@")[2] or self.registry[image.rpartition(":")[2]]
             terminated = {"exitCode": code, "message": json.dumps(report)}
             pod["status"] = {
                 "phase": "Failed" if code else "Succeeded",
                 "containerStatuses": [
                     {
-                        "name": names.CONTAINER_GATE,
+                        "name": container["name"],
                         "imageID": f"r.example/vllm@{digest}",
                         "state": {"terminated": terminated},
                     }
@@ -230,19 +247,22 @@ class Cluster:
             scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self.stamp()}
             pod["status"] = {"phase": "Running", "conditions": [scheduled]}
         if pod["status"]["phase"] == "Running" and self.pods_ready and not self.is_ready(pod):
-            pod["status"]["conditions"].append({"type": "Ready", "status": "True"})
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": self.stamp()}
+            pod["status"]["conditions"].append(ready)
 
     @staticmethod
     def is_ready(pod):
         return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
 
     def _endpoints(self):
-        if not self.slices_follow:
-            return
-        for key in [key for key in self.objects if key[0] == "EndpointSlice"]:
+        """While `slices_follow` is false, those of the main Service stay as they are."""
+        stays = None if self.slices_follow else self.resource["metadata"]["name"]
+        for key in [key for key in self.objects if key[0] == "EndpointSlice" and key[1] != stays]:
             del self.objects[key]
         for service in self.of("Service"):
             name, selector = service["metadata"]["name"], service["spec"]["selector"]
+            if name == stays:
+                continue
             pods = [pod for pod in self.of("Pod") if selector.items() <= pod["metadata"]["labels"].items()]
             self.objects["EndpointSlice", name] = {
                 "metadata": {
@@ -313,4 +333,9 @@ def cluster():
 
 @pytest.fixture
 def reports():
-    return {"passed": passed_report, "failed": failed_report}
+    return {
+        "passed": passed_report,
+        "failed": failed_report,
+        "passed live": passed_live_report,
+        "failed live": failed_live_report,
+    }

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from gemmaserve_operator.api import names
 from gemmaserve_operator.planning import Apply
 
-GOOD, ALSO_GOOD, BAD = ("sha256:" + letter * 64 for letter in "abc")
+GOOD, ALSO_GOOD, BAD, BAD_LIVE = ("sha256:" + letter * 64 for letter in "abcd")
 
 
 def essence(cluster):
@@ -89,9 +89,11 @@ class Chaos(RuleBasedStateMachine):
         super().__init__()
         self.cluster = make_cluster(gpus=2)
         self.cluster.reports[f"r.example/vllm@{BAD}"] = reports["failed"]()
-        self.touched = False
+        self.cluster.live_reports[f"r.example/vllm@{BAD_LIVE}"] = reports["failed live"]()
+        self.led = set()
+        """Revisions that traffic was led to, each after its live gate had passed, or while there was none to pass."""
 
-    @rule(digest=st.sampled_from([GOOD, ALSO_GOOD, BAD]), length=st.integers(1, 2))
+    @rule(digest=st.sampled_from([GOOD, ALSO_GOOD, BAD, BAD_LIVE]), length=st.integers(1, 2))
     def edit(self, digest, length):
         self.cluster.edit(image={"repository": "r.example/vllm", "digest": digest}, engine={"maxModelLen": length})
 
@@ -106,6 +108,10 @@ class Chaos(RuleBasedStateMachine):
     )
     def rollout(self, strategy, short, paused):
         self.cluster.edit(rollout={"strategy": strategy, "onInsufficientCapacity": short, "paused": paused})
+
+    @rule(enabled=st.booleans())
+    def live_gate(self, enabled):
+        self.cluster.edit(verification={"live": {"enabled": enabled}})
 
     @rule(value=st.sampled_from(["1", "2", None]))
     def retry(self, value):
@@ -122,11 +128,12 @@ class Chaos(RuleBasedStateMachine):
         if keys:
             self.cluster.remove(data.draw(st.sampled_from(sorted(keys))))
 
-    @rule()
-    def somebody_edits_the_selector(self):
+    @rule(data=st.data())
+    def somebody_edits_the_selector(self, data):
         service = self.cluster.objects.get(("Service", "gemma4"))
         if service:
-            service["spec"]["selector"] = {names.LABEL_REVISION: "0000000000"}
+            there = sorted(name.removeprefix("gemma4-") for name in self.cluster.names("Deployment"))
+            service["spec"]["selector"] = {names.LABEL_REVISION: data.draw(st.sampled_from(["0000000000", *there]))}
 
     @rule()
     def the_status_is_lost(self):
@@ -158,8 +165,21 @@ class Chaos(RuleBasedStateMachine):
                 self.check_delete(write)
         elif write.body["kind"] == "Deployment":
             self.check_deployment(write.body)
+            self.check_mark(write.body)
         elif write.body["kind"] == "Service" and write.body["metadata"]["name"] == "gemma4":
             self.check_traffic(write.body)
+        elif write.body["kind"] == "Service":
+            self.check_mark(write.body)
+
+    def enabled(self):
+        return self.cluster.resource["spec"].get("verification", {"live": {"enabled": True}})["live"]["enabled"]
+
+    def check_mark(self, body):
+        """Traffic moves to what bears this mark, at once or when the main Service is lost."""
+        revision = body["metadata"]["labels"][names.LABEL_REVISION]
+        if names.ANNOTATION_SERVING_SINCE in body["metadata"]["annotations"] and revision not in self.led:
+            assert not self.enabled() or revision in self.cluster.live_passed, "traffic to what failed the live gate"
+            self.led.add(revision)
 
     def check_deployment(self, body):
         spec, cluster = body["spec"], self.cluster
@@ -175,6 +195,7 @@ class Chaos(RuleBasedStateMachine):
         cluster, revision = self.cluster, body["spec"]["selector"][names.LABEL_REVISION]
         deployment = cluster.objects.get(("Deployment", f"gemma4-{revision}"))
         assert deployment is not None, "traffic to what is not there"
+        assert revision in self.led, "traffic to what passed no live gate"
         served_before = names.ANNOTATION_SERVING_SINCE in deployment["metadata"]["annotations"]
         ready = sum(cluster.is_ready(pod) for pod in cluster._pods_of(deployment))
         assert served_before or ready >= cluster.resource["spec"]["replicas"], "traffic to what is not ready"
@@ -199,13 +220,17 @@ class Chaos(RuleBasedStateMachine):
         cluster = self.cluster
         cluster.gpus, cluster.pods_ready, cluster.slices_follow, cluster.free_gates = 100, True, True, 10
         cluster.edit(rollout={"paused": False})
+        wanted = cluster.resource["spec"]
         for _ in range(4):
             cluster.settle()
             cluster.tick(4000)
         cluster.settle()
         assert cluster.plan().writes == ()
         assert len(cluster.names("Deployment")) <= 2
-        if cluster.resource["spec"]["image"]["digest"] != BAD and cluster.status["phase"] != "Degraded":
+        bad = {BAD, BAD_LIVE} if self.enabled() else {BAD}
+        waits = cluster.reason("Progressing") == "ScaledToZero"
+        assert not waits or (wanted["replicas"] == 0 and self.enabled())
+        if wanted["image"]["digest"] not in bad and cluster.status["phase"] != "Degraded" and not waits:
             assert cluster.condition("Ready")["status"] == "True"
             assert cluster.names("Deployment") == [f"gemma4-{cluster.selected}"]
 

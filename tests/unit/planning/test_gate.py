@@ -50,7 +50,8 @@ def test_the_gate_comes_before_anything_that_serves(cluster):
     assert first.creates
     cluster.settle()
     kinds = [write.body["kind"] for write in cluster.log]
-    assert kinds == ["Job", "Job", "Deployment", "Service", "Deployment", "Service"]
+    gate, pods, live, recorded = ["Job", "Job"], ["Deployment", "Service"], ["Job", "Job"], ["Deployment", "Service"]
+    assert kinds == [*gate, *pods, *live, *recorded, "Deployment", "Service", "Service"]
     assert cluster.condition("Ready")["status"] == "True"
 
 

@@ -34,7 +34,7 @@ def test_a_revision_that_leaves_is_recorded_before_anything_of_it_goes(serving):
     serving.log.clear()
     serving.settle()
     kinds = [write.kind if isinstance(write, Delete) else write.body["kind"] for write in serving.log]
-    assert kinds[:3] == ["ControllerRevision", "Service", "Deployment"]
+    assert kinds[:4] == ["ControllerRevision", "Job", "Service", "Deployment"]
     kept = record_of(serving, old)
     assert kept["data"]["spec"]["model"] == {"uri": "hf://google/gemma-4"}
     assert "engine" not in kept["data"]["spec"]

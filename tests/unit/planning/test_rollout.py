@@ -141,7 +141,7 @@ class TestBlueGreen:
         assert serving.selected == old
         assert serving.condition("Ready")["status"] == "True"
 
-    def test_an_older_revision_comes_back_without_a_second_gate(self, serving):
+    def test_an_older_revision_comes_back_without_a_second_parser_gate(self, serving):
         first = serving.selected
         serving.edit(engine={"maxModelLen": 1})
         serving.settle()
@@ -151,7 +151,10 @@ class TestBlueGreen:
         serving.edit(engine={})
         serving.settle()
         assert serving.selected == first
-        assert "Job" not in {write.body["kind"] for write in serving.log if not isinstance(write, Delete)}
+        jobs = {
+            w.body["metadata"]["name"] for w in serving.log if not isinstance(w, Delete) and w.body["kind"] == "Job"
+        }
+        assert jobs == {f"gemma4-{first}-live"}
 
     def test_going_back_within_the_delay_switches_back_at_once(self, serving):
         first = serving.selected
@@ -166,7 +169,9 @@ class TestBlueGreen:
         serving.edit(engine={"maxModelLen": 1})
         serving.settle()
         serving.pods_ready = True
-        serving.controllers()
+        while not any(write.body["metadata"]["name"] == "gemma4" for write in serving.plan().writes):
+            serving.reconcile()
+            serving.controllers()
         del serving.objects["Service", "gemma4"]
         made = [w.body for w in serving.plan().writes if w.body["metadata"]["name"] == "gemma4"]
         assert [body["spec"]["selector"][names.LABEL_REVISION] for body in made] == [candidate_of(serving)]
@@ -190,7 +195,8 @@ class TestBlueGreen:
             serving.settle()
             serving.tick(60)
             serving.settle()
-        assert len(serving.names("Job")) == 3
+        assert len([name for name in serving.names("Job") if name.endswith("-gate")]) == 3
+        assert [name for name in serving.names("Job") if name.endswith("-live")] == [f"gemma4-{serving.selected}-live"]
         assert len(serving.status["history"]) == 3
         assert [entry["outcome"] for entry in serving.status["history"]] == ["Active", "Replaced", "Replaced"]
 
@@ -227,7 +233,7 @@ class TestScale:
         assert serving.condition("Available")["status"] == "True"
 
     def test_a_rollout_of_none(self, make_cluster):
-        cluster = make_cluster({"replicas": 0}).settle()
+        cluster = make_cluster({"replicas": 0, "verification": {"live": {"enabled": False}}}).settle()
         first = cluster.selected
         cluster.edit(engine={"maxModelLen": 1})
         cluster.settle()

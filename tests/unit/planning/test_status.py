@@ -5,7 +5,7 @@ import pytest
 from gemmaserve_operator.api.status import GemmaServeStatus
 
 
-def steps(cluster, *, passes=12):
+def steps(cluster, *, passes=20):
     """Each status along the road, one pass of the controllers and the operator at a time."""
     for _ in range(passes):
         yield cluster.reconcile()
@@ -36,6 +36,7 @@ def test_every_status_is_of_the_declared_shape(cluster):
             "Ready",
             "Progressing",
             "ParserVerified",
+            "LiveVerified",
             "Degraded",
         }
         assert all(c["message"] and c["reason"] for c in result.status["conditions"])
@@ -47,12 +48,14 @@ def test_the_status_of_what_serves(cluster):
     assert status["url"] == "http://gemma4.team.svc/v1"
     assert status["summary"] == {"replicas": "1/1", "verified": "61/61"}
     assert status["activeRevision"]["verification"]["parser"]["vllmVersion"] == "0.32.0"
+    assert status["activeRevision"]["verification"]["live"]["passed"] == 14
     assert "candidateRevision" not in status
     assert {c["type"]: c["status"] for c in status["conditions"]} == {
         "Available": "True",
         "Ready": "True",
         "Progressing": "False",
         "ParserVerified": "True",
+        "LiveVerified": "True",
         "Degraded": "False",
     }
 
@@ -107,6 +110,8 @@ class TestEvents:
             "ParserRegressionsRunning",
             "ParserRegressionsPassed",
             "StartingPods",
+            "LiveCheckRunning",
+            "LiveCheckPassed",
             "SwitchingTraffic",
             "UpToDate",
         ]

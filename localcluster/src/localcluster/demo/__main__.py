@@ -89,7 +89,7 @@ class Demo:
         )
 
     def _order(self, watch: Watch) -> None:
-        table = Table(title="What came when: no endpoint before the gate had passed", title_justify="left", box=None)
+        table = Table(title="What came when: no endpoint before both gates had passed", title_justify="left", box=None)
         table.add_column("seconds", justify="right")
         table.add_column("first seen")
         order = road.order_of_events(watch)
@@ -97,7 +97,7 @@ class Demo:
             table.add_row("never" if seconds is None else f"{seconds:.0f}", what)
         seen = [seconds for _, seconds in order if seconds is not None]
         if len(seen) < len(order) or seen != sorted(seen):
-            table.title = "What came when: not in the order that the gate promises"
+            table.title = "What came when: not in the order that the gates promise"
             self._console.print(table)
             raise RoadError("a step came before its cause; please report this with the lines above")
         self._console.print(table)

@@ -69,20 +69,21 @@ def wait_ready(watch: Watch, timeout: float = READY_TIMEOUT_SECONDS) -> Look:
     """Wait until the GemmaServe is Ready in its present generation.
 
     Raises:
-        RoadError: it is not in time, or its gate failed: no time will mend that.
+        RoadError: it is not in time, or a gate failed: no time will mend that.
     """
 
     def done(look: Look) -> bool:
-        verified = look.condition("ParserVerified")
-        if verified.get("status") == "False":
-            raise RoadError(f"the parser gate failed: {verified.get('message')}")
+        for gate in ("Parser", "Live"):
+            verified = look.condition(f"{gate}Verified")
+            if verified.get("status") == "False":
+                raise RoadError(f"the {gate.lower()} gate failed: {verified.get('message')}")
         return look.ready
 
     return watch.until(done, f"GemmaServe {watch.name} to be Ready", timeout)
 
 
 def order_of_events(watch: Watch) -> list[tuple[str, float | None]]:
-    """When each step was first seen, in seconds of the watch; the order is the promise of the gate."""
+    """When each step was first seen, in seconds of the watch; the order is the promise of the gates."""
 
     def seen(kind: str) -> float | None:
         return watch.first(lambda look: look.of_kind(kind))
@@ -91,6 +92,7 @@ def order_of_events(watch: Watch) -> list[tuple[str, float | None]]:
         ("the gate's Job is made", seen("Job")),
         ("the regressions have passed", watch.first(lambda look: look.gate_passed)),
         ("serving pods are made", seen("Deployment")),
+        ("the live gate has passed", watch.first(lambda look: look.live_gate_passed)),
         ("the Service has its first endpoint", watch.first(lambda look: look.endpoints(watch.name))),
         ("the GemmaServe is Ready", watch.first(lambda look: look.ready)),
     ]

@@ -12,6 +12,7 @@ KINDS = "pods,endpointslices,services,deployments,jobs,gemmaserves"
 """Kubectl lists kind after kind: consequences first, so that no look shows one without its cause."""
 LABEL_NAME = "gemmaserve.dev/name"
 ANNOTATION_VERIFICATION = "gemmaserve.dev/verification"
+ANNOTATION_LIVE_VERIFICATION = "gemmaserve.dev/live-verification"
 SECONDS_BETWEEN_LOOKS = 1.0
 
 
@@ -55,9 +56,17 @@ class Look:
     @property
     def gate_passed(self) -> bool:
         """Whether a gate's Job bears the record of a passed verification; the status tells it a moment later."""
-        found = (job["metadata"].get("annotations", {}).get(ANNOTATION_VERIFICATION) for job in self.of_kind("Job"))
-        records = [json.loads(text) for text in found if text]
-        return any(record["passed"] == record["total"] > 0 for record in records)
+        return any(record["passed"] == record["total"] > 0 for record in self._records(ANNOTATION_VERIFICATION))
+
+    @property
+    def live_gate_passed(self) -> bool:
+        """Whether a live gate's Job bears the record of answers in which no rule was broken."""
+        records = self._records(ANNOTATION_LIVE_VERIFICATION)
+        return any(record["passed"] > 0 and not record.get("failures") for record in records)
+
+    def _records(self, annotation: str) -> list[Json]:
+        found = (job["metadata"].get("annotations", {}).get(annotation) for job in self.of_kind("Job"))
+        return [json.loads(text) for text in found if text]
 
     def endpoints(self, service: str) -> list[str]:
         """Addresses of the ready endpoints behind a Service."""

@@ -4,13 +4,16 @@
 
 A request carries `"vllm_xargs": {"forced_token_ids": [48, 355, ...]}`; token n of the answer is number n of that list,
 whatever the model's own scores are, and after the last one the end-of-turn token. A request without the field is left
-alone. Everything else of vLLM, the engine, detokenizing, tool-call parsing, streaming, runs as it always does.
+alone, unless the server was started with `FORCED_ANSWER` and the request declares tools: then that text is the answer,
+so that a client which knows nothing of us sees tool calls, too. Everything else of vLLM, the engine, detokenizing,
+tool-call parsing, streaming, runs as it always does.
 
 This file is copied into the demo's serving image and runs there, in vLLM's engine process.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from vllm.v1.sample.logits_processor import LogitsProcessor, MoveDirectionality
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 FIELD = "forced_token_ids"
 END_OF_TURN_ID = 106
 """`<turn|>` in Gemma 4's vocabulary."""
+DECLARATION_ID = 46
+"""`<|tool>`: stands in a prompt before each tool that the request declares."""
+DEFAULT_VARIABLE = "FORCED_ANSWER"
 
 
 class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not installed where this is type-checked
@@ -37,8 +43,9 @@ class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not inst
             raise ValueError(f"vllm_xargs.{FIELD} must be a list of token ids (integers, 0 or more)")
 
     def __init__(self, vllm_config: VllmConfig, device: torch.device, is_pin_memory: bool) -> None:  # noqa: ARG002
-        """Take what vLLM gives; nothing of it is needed."""
+        """Spell the answer to requests that declare tools, if there is to be one, in the model's tokens."""
         self._rows: dict[int, tuple[list[int], list[int]]] = {}
+        self._default = _spell(os.environ.get(DEFAULT_VARIABLE, ""), vllm_config.model_config.tokenizer)
 
     def is_argmax_invariant(self) -> bool:
         """False: greedy sampling must come through here too."""
@@ -62,9 +69,10 @@ class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not inst
             if displaced is not None and direction is MoveDirectionality.SWAP:
                 self._rows[source] = displaced
 
-    def words(self, params: SamplingParams, _prompt: list[int] | None) -> list[int] | None:
+    def words(self, params: SamplingParams, prompt: list[int] | None) -> list[int] | None:
         """The token ids that a new request's answer is made of; None leaves the model its own words."""
-        return (params.extra_args or {}).get(FIELD)
+        forced: list[int] | None = (params.extra_args or {}).get(FIELD)
+        return self._default if forced is None and DECLARATION_ID in (prompt or ()) else forced
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Leave one possible token in each row that is forced."""
@@ -74,6 +82,15 @@ class ForcedDecoding(LogitsProcessor):  # type: ignore[misc]  # vLLM is not inst
             logits[row] = float("-inf")
             logits[row, token] = 0.0
         return logits
+
+
+def _spell(text: str, tokenizer: str) -> list[int] | None:
+    if not text:
+        return None
+    from transformers import AutoTokenizer  # noqa: PLC0415  (vLLM's own; a second that few need)
+
+    ids: list[int] = AutoTokenizer.from_pretrained(tokenizer).encode(text, add_special_tokens=False)
+    return ids
 
 
 def _is_list_of_ids(value: object) -> bool:

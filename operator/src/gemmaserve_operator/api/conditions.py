@@ -11,6 +11,7 @@ AVAILABLE: Final = "Available"
 READY: Final = "Ready"
 PROGRESSING: Final = "Progressing"
 PARSER_VERIFIED: Final = "ParserVerified"
+LIVE_VERIFIED: Final = "LiveVerified"
 DEGRADED: Final = "Degraded"
 
 MAX_MESSAGE_LENGTH: Final = 1024

@@ -29,6 +29,10 @@ APP_NAME: Final = "gemmaserve"
 
 COMPONENT_GATE: Final = "gate"
 """The Job that runs the parser regressions, and its pods. Never selected by a Service."""
+COMPONENT_LIVE: Final = "live"
+"""The Job that asks a candidate's pods for tool calls, and its pods. Never selected by a Service."""
+GATES: Final = frozenset({COMPONENT_GATE, COMPONENT_LIVE})
+"""Whose Jobs `--max-concurrent-gates` bounds."""
 COMPONENT_SERVER: Final = "server"
 """A revision's Deployment, its pods, and the Service that selects only that revision."""
 COMPONENT_ENDPOINT: Final = "endpoint"
@@ -42,6 +46,8 @@ ANNOTATION_VERIFICATION: Final = f"{GROUP}/verification"
 """On a gate Job and on a Deployment: the gate's record as JSON, kept when the gate's pod is gone."""
 ANNOTATION_IMAGE_DIGEST: Final = f"{GROUP}/image-digest"
 """On a gate Job and on a Deployment: `sha256:...` of the image that the verification is about."""
+ANNOTATION_LIVE_VERIFICATION: Final = f"{GROUP}/live-verification"
+"""On a live Job, and on the Deployment and Service that it was about: the live check's record as JSON."""
 ANNOTATION_REVISION_SPEC: Final = f"{GROUP}/revision-spec"
 """On every child of a revision: the part of the spec it was made from, as JSON, so that it can be made again."""
 ANNOTATION_TEMPLATE_VERSION: Final = f"{GROUP}/template-version"
@@ -49,21 +55,27 @@ ANNOTATION_TEMPLATE_VERSION: Final = f"{GROUP}/template-version"
 ANNOTATION_FAILED: Final = f"{GROUP}/failed"
 """On a candidate's Deployment that was given up: reason, message and time as JSON."""
 ANNOTATION_SERVING_SINCE: Final = f"{GROUP}/serving-since"
-"""On a Deployment: when traffic moved to it (RFC 3339, UTC). What bears it may be serving: it goes only once its
-successor is confirmed, and the latest one is found again when the main Service is lost."""
+"""On a revision's Deployment and Service: when traffic moved to it (RFC 3339, UTC). What bears it may be serving: it
+goes only once its successor is confirmed, and the latest one is found again when the main Service is lost."""
 
 CONTAINER_GATE: Final = "gate"
+CONTAINER_LIVE: Final = "live"
 CONTAINER_SERVER: Final = "server"
 PORT_NAME: Final = "http"
 SERVING_PORT: Final = 8000
 
 MAX_NAME_LENGTH: Final = 47
-"""Longest `metadata.name`: with `-`, ten characters of revision and `-gate` it fills the 63 of a label value."""
+"""Longest `metadata.name`: with `-`, ten characters of revision and `-gate` or `-live` it fills a label value's 63."""
 
 
 def gate_job_name(name: str, revision: str) -> str:
     """The Job that runs the parser regressions of a revision."""
     return f"{name}-{revision}-gate"
+
+
+def live_job_name(name: str, revision: str) -> str:
+    """The Job that asks a revision's pods for tool calls before traffic moves to them."""
+    return f"{name}-{revision}-live"
 
 
 def revision_name(name: str, revision: str) -> str:

@@ -18,6 +18,12 @@ PARSER_REGRESSIONS_PASSED: Final = "ParserRegressionsPassed"
 PARSER_REGRESSIONS_FAILED: Final = "ParserRegressionsFailed"
 IMAGE_DIGEST_UNKNOWN: Final = "ImageDigestUnknown"
 
+LIVE_CHECK_PENDING: Final = "LiveCheckPending"
+LIVE_CHECK_RUNNING: Final = "LiveCheckRunning"
+LIVE_CHECK_PASSED: Final = "LiveCheckPassed"
+LIVE_CHECK_FAILED: Final = "LiveCheckFailed"
+LIVE_CHECK_SKIPPED: Final = "LiveCheckSkipped"
+
 STOPPING_OLD_REVISION: Final = "StoppingOldRevision"
 STARTING_PODS: Final = "StartingPods"
 SWITCHING_TRAFFIC: Final = "SwitchingTraffic"

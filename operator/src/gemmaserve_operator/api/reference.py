@@ -21,8 +21,14 @@ _REVISIONS: Final = f"""
 ## Revisions
 
 A change of `model`, `image`, `engine`, `parallelism`, `resources`, `scheduling`, `storage` or
-`startupTimeoutSeconds` makes a new revision: the parser gate runs in its image, its pods start, and traffic moves to
-them when all are ready. `replicas`, `rollout`, `routing`, `verification` and labels never restart a pod.
+`startupTimeoutSeconds` makes a new revision: the parser gate runs in its image, its pods start, the live gate asks them
+for tool calls when all are ready, and traffic moves to them. `replicas`, `rollout`, `routing`, `verification` and
+labels never restart a pod.
+
+The parser gate's verdict is about an image digest and the parser in it: a digest that has passed in a namespace is not
+verified there again. The live gate's verdict is about a revision's pods, with their model and arguments: it is kept for
+as long as the revision's Deployment is (an operator that starts anew asks nothing again), and a revision that comes
+back later is checked again. What serves is not checked again, and neither are pods that are added by scaling.
 
 The annotation `{names.ANNOTATION_RETRY}` with any new value asks for another attempt at a revision that failed, or
 resolves a tag anew: `kubectl annotate gs NAME {names.ANNOTATION_RETRY}="$(date +%s)" --overwrite`.

@@ -178,11 +178,26 @@ class ParserVerification(SpecModel):
     """How long one pod of the gate may take on its node, the image's pull included, in seconds."""
 
 
+class LiveVerification(SpecModel):
+    """The live gate: the revision's own pods are asked for tool calls, and every client must get them whole."""
+
+    enabled: bool = True
+    """False lets a revision receive traffic unchecked: for a model that calls no tools."""
+    requests: Annotated[int, Field(ge=1, le=10000)] = 16
+    """How many requests are sent; chat completions, streams first."""
+    concurrency: Annotated[int, Field(ge=1, le=1000)] = 8
+    """How many of them at a time."""
+    timeout_seconds: Annotated[int, Field(ge=1, le=86400)] = 300
+    """How long all of them may take, in seconds."""
+
+
 class Verification(SpecModel):
     """The gates a revision passes before it receives traffic."""
 
     parser: ParserVerification = Field(default_factory=ParserVerification)
     """Parser regressions run inside the serving image."""
+    live: LiveVerification = Field(default_factory=LiveVerification)
+    """Requests to the revision's pods, once they are ready and before traffic moves to them."""
 
 
 class Rollout(SpecModel):

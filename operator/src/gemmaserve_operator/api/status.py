@@ -23,6 +23,15 @@ class TestFailure(ApiModel):
     """What it found."""
 
 
+class RuleFailure(ApiModel):
+    """One rule that was broken."""
+
+    name: str
+    """Name of the rule, or `unfinished`, or `call-seen`; docs/toolstream.md has them."""
+    message: str
+    """Where and how, with the offending chunk."""
+
+
 class ParserRecord(ApiModel):
     """What the parser regressions found in the revision's image."""
 
@@ -50,11 +59,42 @@ class ParserRecord(ApiModel):
     """Why there is no report, when the gate ended without one."""
 
 
+class LiveRecord(ApiModel):
+    """What requests to the revision's pods found."""
+
+    job: str | None = None
+    """The Job that sent them."""
+    parser: str | None = None
+    """The tool-call parser that the pods were started with."""
+    passed: Count
+    """Requests whose answers broke no rule."""
+    failed: Count
+    """Requests whose answers broke a rule."""
+    inconclusive: Count = 0
+    """Requests whose answers held no tool call, though they might have."""
+    total: Count
+    """Requests that were to be sent."""
+    parser_version: str | None = None
+    """Version of gemmaserve-parser in the image."""
+    vllm_version: str | None = None
+    """Version of vLLM, as the pods say."""
+    started_at: Time | None = None
+    """When the first was sent."""
+    finished_at: Time | None = None
+    """When the last was answered."""
+    failures: Annotated[list[RuleFailure], Field(max_length=MAX_FAILURES)] = Field(default_factory=list)
+    """The first rules that were broken."""
+    error: str | None = None
+    """Why there is no report, when the check ended without one."""
+
+
 class VerificationStatus(ApiModel):
     """What the gates found."""
 
     parser: ParserRecord
     """Parser regressions."""
+    live: LiveRecord | None = None
+    """Requests to the revision's own pods; left out while there were none."""
 
 
 class RevisionStatus(ApiModel):
@@ -91,7 +131,7 @@ class ConditionStatus(ApiModel):
     """A condition by the Kubernetes conventions."""
 
     type: str
-    """Available, Ready, Progressing, ParserVerified or Degraded."""
+    """Available, Ready, Progressing, ParserVerified, LiveVerified or Degraded."""
     status: Literal["True", "False", "Unknown"]
     """Whether it holds."""
     reason: str

@@ -30,10 +30,13 @@ class GateIndex:
         """A Job is there, or has changed."""
         self.discard(job)
         uid = job["metadata"]["uid"]
-        if label(job, names.LABEL_COMPONENT) != names.COMPONENT_GATE or is_leaving(job):
+        component = label(job, names.LABEL_COMPONENT)
+        if component not in names.GATES or is_leaving(job):
             return
         if condition(job, "Complete") is None and condition(job, "Failed") is None:
             self._running.add(uid)
+        if component != names.COMPONENT_GATE:
+            return
         verdict = Verdict.from_annotations(job)
         if verdict is not None and verdict.passed and verdict.digest is not None and _is_ours(job):
             namespace = job["metadata"]["namespace"]

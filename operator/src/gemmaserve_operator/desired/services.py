@@ -1,5 +1,7 @@
 """The Service that clients use, and the Service of a single revision."""
 
+from collections.abc import Mapping
+
 from gemmaserve_operator.api import names
 from gemmaserve_operator.api.revision import VerifiedRevision
 from gemmaserve_operator.api.spec import RoutingService
@@ -21,16 +23,21 @@ def build_main_service(owner: Owner, revision: str, routing: RoutingService) -> 
     }
 
 
-def build_revision_service(owner: Owner, verified: VerifiedRevision) -> Json:
-    """The Service that selects only one revision's pods, for checks before traffic moves to them."""
+def build_revision_service(owner: Owner, verified: VerifiedRevision, *, marks: Mapping[str, str] | None = None) -> Json:
+    """The Service that selects only one revision's pods, for checks before traffic moves to them.
+
+    Args:
+        owner: The GemmaServe.
+        verified: The revision.
+        marks: Annotations that tell what has become of the revision, as on its Deployment.
+    """
     revision = verified.revision
     labels = names.labels(owner.name, names.COMPONENT_SERVER, revision.name)
+    annotations = verified_annotations(verified) | dict(marks or {})
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": build_metadata(
-            owner, names.revision_name(owner.name, revision.name), labels, verified_annotations(verified)
-        ),
+        "metadata": build_metadata(owner, names.revision_name(owner.name, revision.name), labels, annotations),
         "spec": {
             "type": "ClusterIP",
             "selector": names.server_selector(owner.name, revision.name),

@@ -10,7 +10,7 @@ from gemmaserve_operator.api.revision import VerifiedRevision
 from gemmaserve_operator.api.times import format_time, parse_time
 from gemmaserve_operator.desired.deployment import build_deployment, grace_seconds
 from gemmaserve_operator.desired.services import build_revision_service
-from gemmaserve_operator.planning.objects import annotation, condition, created, dig
+from gemmaserve_operator.planning.objects import condition, created, dig
 from gemmaserve_operator.planning.problems import PodContext, Problem, find_problem
 from gemmaserve_operator.planning.refusals import explain_refusal
 from gemmaserve_operator.planning.types import Json, Write
@@ -24,7 +24,8 @@ class Serving:
 
     writes: tuple[Write, ...] = ()
     ready: bool = False
-    """As many pods as asked for are ready, all of this revision's template, and nothing of it is to be written."""
+    """As many pods as asked for are ready, all of this revision's template, and nothing of it is to be written; from
+    the live gate on also: traffic may move to them."""
     progress: Problem | None = None
     problem: Problem | None = None
     failed: bool = False
@@ -37,25 +38,34 @@ def serve(
 ) -> tuple[Write, ...]:
     """The writes that bring a verified revision's Deployment and Service to what they should be.
 
-    Marks are added to those that the Deployment bears.
+    Marks are added to those that they bear. What lets a revision receive traffic stands on both, so that it outlives
+    either.
     """
     state = view.state(verified.revision.name)
-    borne = {
-        key: value
-        for key in (names.ANNOTATION_FAILED, names.ANNOTATION_SERVING_SINCE)
-        if (value := annotation(state.deployment, key)) is not None
-    }
+    marks = _marks(state) | dict(marks or {})
     deployment = build_deployment(
         view.owner,
         verified,
         replicas=replicas,
         progress_deadline_seconds=view.spec.rollout.progress_deadline_seconds,
-        marks=borne | dict(marks or {}),
+        marks=marks,
+    )
+    service = build_revision_service(
+        view.owner, verified, marks={key: value for key, value in marks.items() if key != names.ANNOTATION_FAILED}
     )
     return (
         *ensure(keep_foreign_template(deployment, state.deployment), state.deployment, view.strangers),
-        *ensure(build_revision_service(view.owner, verified), state.service, view.strangers),
+        *ensure(service, state.service, view.strangers),
     )
+
+
+def _marks(state: RevisionState) -> dict[str, str]:
+    marks = state.live.to_annotations() if state.live else {}
+    if state.failed is not None:
+        marks[names.ANNOTATION_FAILED] = state.failed
+    if state.serving_since is not None:
+        marks[names.ANNOTATION_SERVING_SINCE] = state.serving_since
+    return marks
 
 
 def bring_up(view: View, verified: VerifiedRevision) -> Serving:
@@ -63,13 +73,16 @@ def bring_up(view: View, verified: VerifiedRevision) -> Serving:
     state = view.state(verified.revision.name)
     if state.failed is not None:
         return Serving(writes=serve(view, verified, replicas=0), problem=_given_up(state.failed), failed=True)
+    if view.spec.verification.live.enabled and state.live is not None and not state.live.passed:
+        held = Problem(state.live.reason, state.live.message)
+        return Serving(writes=serve(view, verified, replicas=0), problem=held, failed=True)
     if state.deployment is None:
         return _create(view, verified)
     writes = serve(view, verified, replicas=view.spec.replicas)
     if not writes and is_ready(state, view.spec.replicas):
         return Serving(ready=True)
     problem = pod_problem(view, state)
-    missed, wait = _deadline(view, state, problem)
+    missed, wait = deadline(view, state, problem)
     if missed is not None and view.active is not None:
         failed = json.dumps({"reason": missed.reason, "message": missed.message, "at": format_time(view.now)})
         return Serving(
@@ -77,12 +90,15 @@ def bring_up(view: View, verified: VerifiedRevision) -> Serving:
             problem=missed,
             failed=True,
         )
+    return Serving(writes=writes, progress=_progress(view, state), problem=missed or problem, requeue_after=wait)
+
+
+def _progress(view: View, state: RevisionState) -> Problem:
+    if state.live is not None and is_ready(state, view.spec.replicas):
+        return Problem(reasons.SWITCHING_TRAFFIC, f"Revision {state.name} has passed; its verdict is being kept")
     ready, asked = ready_replicas(state), view.spec.replicas
-    progress = Problem(
-        reasons.STARTING_PODS,
-        f"Revision {state.name}: {ready} of {asked} pods are ready, since {created(state.deployment)}",
-    )
-    return Serving(writes=writes, progress=progress, problem=missed or problem, requeue_after=wait)
+    since = created(state.deployment) if state.deployment else None
+    return Problem(reasons.STARTING_PODS, f"Revision {state.name}: {ready} of {asked} pods are ready, since {since}")
 
 
 def is_ready(state: RevisionState, asked: int) -> bool:
@@ -143,8 +159,8 @@ def _create(view: View, verified: VerifiedRevision) -> Serving:
     )
 
 
-def _deadline(view: View, state: RevisionState, problem: Problem | None) -> tuple[Problem | None, float | None]:
-    """The problem that the deadline has passed, or else the seconds until it will.
+def deadline(view: View, state: RevisionState, problem: Problem | None) -> tuple[Problem | None, float | None]:
+    """The problem that the progress deadline has passed, or else the seconds until it will.
 
     It runs from when the last pod found a node: waiting for GPUs is no lack of progress.
     """

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from gemmaserve_operator.api.conditions import DEGRADED, PARSER_VERIFIED, PROGRESSING, READY
+from gemmaserve_operator.api.conditions import DEGRADED, LIVE_VERIFIED, PARSER_VERIFIED, PROGRESSING, READY
 from gemmaserve_operator.planning.types import Event, Json
 
-_TOLD: Final = (DEGRADED, PARSER_VERIFIED, PROGRESSING, READY)
+_TOLD: Final = (DEGRADED, PARSER_VERIFIED, LIVE_VERIFIED, PROGRESSING, READY)
 
 
 def build_events(previous: Json, status: Json) -> tuple[Event, ...]:
@@ -25,6 +25,8 @@ def _reasons(status: Json) -> list[tuple[str, str, bool]]:
     for kind in _TOLD:
         item = conditions.get(kind)
         if item is None or (kind == DEGRADED and item.get("status") != "True"):
+            continue
+        if kind == LIVE_VERIFIED and item.get("status") == "Unknown":
             continue
         told.append((str(item.get("reason")), str(item.get("message")), kind == DEGRADED))
     return told

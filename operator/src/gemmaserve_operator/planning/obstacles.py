@@ -11,6 +11,7 @@ def find_obstacle(view: View) -> Problem | None:
     wanted = (
         ("Service", names.main_service_name(view.owner.name)),
         ("Job", names.gate_job_name(view.owner.name, view.target.name)),
+        ("Job", names.live_job_name(view.owner.name, view.target.name)),
         ("Deployment", names.revision_name(view.owner.name, view.target.name)),
         ("Service", names.revision_name(view.owner.name, view.target.name)),
     )

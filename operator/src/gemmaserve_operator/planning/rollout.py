@@ -7,12 +7,16 @@ from gemmaserve_operator.api import names, reasons
 from gemmaserve_operator.api.revision import VerifiedRevision
 from gemmaserve_operator.api.times import format_time
 from gemmaserve_operator.planning.candidate import Serving, bring_up, pod_problem, serve, short_of_gpus_since
-from gemmaserve_operator.planning.gate import Gate, pass_gate
+from gemmaserve_operator.planning.gate import pass_gate
+from gemmaserve_operator.planning.job_gate import Gate
+from gemmaserve_operator.planning.live import hold, pass_live_gate
+from gemmaserve_operator.planning.live_verdict import LiveVerdict
 from gemmaserve_operator.planning.objects import condition, created, dig
 from gemmaserve_operator.planning.problems import Problem
 from gemmaserve_operator.planning.records import forget_oldest, record
 from gemmaserve_operator.planning.traffic import is_confirmed, receives_traffic, route_to, scale_down_wait
 from gemmaserve_operator.planning.types import Write
+from gemmaserve_operator.planning.verdict import Verdict
 from gemmaserve_operator.planning.view import RevisionState, View, verified_revision
 from gemmaserve_operator.planning.writes import delete
 
@@ -21,8 +25,11 @@ from gemmaserve_operator.planning.writes import delete
 class Rollout:
     """What is to be written, and what there is to tell."""
 
-    gate: Gate
+    gate: Gate[Verdict]
+    """The parser gate."""
     writes: tuple[Write, ...]
+    live: Gate[LiveVerdict] | None = None
+    """The live gate, while the candidate has to pass it."""
     progress: Problem | None = None
     """The step being taken; None when nothing is left to do."""
     problem: Problem | None = None
@@ -37,10 +44,13 @@ def roll_out(view: View) -> Rollout:
     gate = pass_gate(view)
     verified = verified_revision(view.target, gate.verdict) if gate.verdict else None
     candidate = bring_up(view, verified) if verified and view.candidate else None
+    live = pass_live_gate(view, verified, candidate) if verified and candidate else None
+    candidate = hold(live) if live else candidate
     step = _next_step(view, gate, verified, candidate)
     leaving, going, wait = _clean_up(view)
     return Rollout(
         gate=gate,
+        live=live,
         writes=(*_keep_active(view, verified, candidate), *gate.writes, *step.writes, *leaving),
         progress=step.progress or going,
         problem=step.problem,
@@ -53,7 +63,9 @@ def _soonest(*waits: float | None) -> float | None:
     return min((wait for wait in waits if wait is not None), default=None)
 
 
-def _next_step(view: View, gate: Gate, verified: VerifiedRevision | None, candidate: Serving | None) -> Serving:
+def _next_step(
+    view: View, gate: Gate[Verdict], verified: VerifiedRevision | None, candidate: Serving | None
+) -> Serving:
     if gate.verdict is None:
         return Serving(progress=gate.progress, problem=gate.problem)
     if verified is None:
@@ -148,7 +160,8 @@ def _clean_up(view: View) -> tuple[tuple[Write, ...], Problem | None, float | No
             progress = Problem(reasons.DRAINING_OLD_REVISION, f"Revision {state.name} stays for the scale-down delay")
         else:
             why = f"revision {state.name} is neither active nor wanted"
-            writes += record(view, state)
+            # The live verdict goes with the pods that it is about: a revision that comes back is checked again.
+            writes += record(view, state) + delete("Job", state.live_job, why)
             writes += delete("Service", state.service, why) + delete("Deployment", state.deployment, why)
             if state.pods:
                 message = f"Revision {state.name} finishes its requests: {len(state.pods)} pods left"

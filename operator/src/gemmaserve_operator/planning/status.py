@@ -15,13 +15,14 @@ from gemmaserve_operator.api.conditions import (
 from gemmaserve_operator.api.status import GemmaServeStatus, Phase, RevisionStatus, Summary, VerificationStatus
 from gemmaserve_operator.planning.candidate import is_ready, ready_replicas
 from gemmaserve_operator.planning.history import build_history
+from gemmaserve_operator.planning.live import live_condition
 from gemmaserve_operator.planning.objects import dig
 from gemmaserve_operator.planning.problems import Problem
 from gemmaserve_operator.planning.rollout import Rollout
 from gemmaserve_operator.planning.traffic import is_confirmed, ready_endpoints
 from gemmaserve_operator.planning.types import Json
 from gemmaserve_operator.planning.verdict import Verdict
-from gemmaserve_operator.planning.view import View
+from gemmaserve_operator.planning.view import RevisionState, View
 
 
 def build_status(view: View, rollout: Rollout, obstacle: Problem | None) -> Json:
@@ -75,8 +76,12 @@ def _revision_status(view: View, name: str | None, verdict: Verdict | None) -> R
         name=name,
         image=image,
         created_at=state.created,
-        verification=VerificationStatus(parser=verdict.record) if verdict else None,
+        verification=_verification(verdict, state) if verdict else None,
     )
+
+
+def _verification(verdict: Verdict, state: RevisionState) -> VerificationStatus:
+    return VerificationStatus(parser=verdict.record, live=state.live.record if state.live else None)
 
 
 def _verified_column(revision: RevisionStatus | None) -> str | None:
@@ -102,6 +107,7 @@ def _conditions(view: View, rollout: Rollout) -> tuple[Condition, ...]:
         _ready(view, rollout),
         _progressing(rollout),
         _parser_verified(view, rollout),
+        live_condition(view, rollout.live),
         _degraded(view, rollout),
     )
 
@@ -131,8 +137,8 @@ def _ready(view: View, rollout: Rollout) -> Condition:
 
 def _progressing(rollout: Rollout) -> Condition:
     if rollout.progress is not None:
-        paused = rollout.progress.reason == reasons.PAUSED
-        return Condition(PROGRESSING, "False" if paused else "True", rollout.progress.reason, rollout.progress.message)
+        rests = rollout.progress.reason in (reasons.PAUSED, reasons.SCALED_TO_ZERO)
+        return Condition(PROGRESSING, "False" if rests else "True", rollout.progress.reason, rollout.progress.message)
     if rollout.failed and rollout.problem is not None:
         return Condition(PROGRESSING, "False", rollout.problem.reason, rollout.problem.message)
     return Condition(PROGRESSING, "False", reasons.UP_TO_DATE, "Nothing is left to do")

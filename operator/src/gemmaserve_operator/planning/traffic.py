@@ -19,12 +19,18 @@ def route_to(view: View, revision: str) -> tuple[Write, ...]:
 
 def main_endpoints(view: View) -> list[Json]:
     """The endpoints of the main Service."""
-    slices = [
-        each
-        for each in view.snapshot.endpoint_slices
-        if label(each, names.LABEL_SERVICE_NAME) == names.main_service_name(view.owner.name)
-    ]
+    return _endpoints(view, names.main_service_name(view.owner.name))
+
+
+def _endpoints(view: View, service: str) -> list[Json]:
+    slices = [each for each in view.snapshot.endpoint_slices if label(each, names.LABEL_SERVICE_NAME) == service]
     return [endpoint for each in slices for endpoint in each.get("endpoints") or []]
+
+
+def reachable_pods(view: View, revision: str) -> int:
+    """How many endpoints of a revision's own Service are ready."""
+    endpoints = _endpoints(view, names.revision_name(view.owner.name, revision))
+    return sum(dig(endpoint, "conditions", "ready") is True for endpoint in endpoints)
 
 
 def receives_traffic(view: View, revision: str) -> bool:

@@ -1,4 +1,4 @@
-"""The gate's verdict: read from its pod's last words, kept as a record, judged in one place."""
+"""The parser gate's verdict: read from its pod's last words, kept as a record, judged in one place."""
 
 import json
 from dataclasses import dataclass
@@ -7,12 +7,14 @@ from typing import Final
 from pydantic import ValidationError
 
 from gemmaserve_operator.api import names, reasons
+from gemmaserve_operator.api.base import ApiModel
 from gemmaserve_operator.api.status import ParserRecord
-from gemmaserve_operator.planning.objects import annotation, condition, container_status, created, dig
+from gemmaserve_operator.desired.gate_job import VERDICT_EXIT_CODES
+from gemmaserve_operator.planning.gate_pods import Ending, find_ending
+from gemmaserve_operator.planning.objects import annotation, container_status, name_of
 from gemmaserve_operator.planning.types import Json
 
 _DIGEST_MARK: Final = "@sha256:"
-_MAX_WORDS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Verdict:
             return None
 
 
-def record_json(record: ParserRecord) -> str:
+def record_json(record: ApiModel) -> str:
     """A record as compact JSON, the same for the same record."""
     return json.dumps(
         record.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True, separators=(",", ":")
@@ -94,25 +96,12 @@ def record_json(record: ParserRecord) -> str:
 
 
 def read_verdict(job: Json, pods: tuple[Json, ...], *, parser: str, written_digest: str | None) -> Verdict | None:
-    """The verdict that a gate's pods give; None while there is none.
-
-    Pods that were evicted or whose node was lost say nothing. Pods that ended otherwise without a report (out of
-    memory, out of time) count only when the Job has given up; a pod whose container never ran counts never.
-    """
-    ended = [pod for pod in sorted(pods, key=created) if condition(pod, "DisruptionTarget") is None and _ended(pod)]
-    for pod in ended:
-        terminated = _ended(pod)
-        if terminated.get("exitCode") in (0, 1, 2, 126, 127):
-            return Verdict(_read_report(job, terminated, parser), written_digest or _pulled_digest(pod))
-    if ended and condition(job, "Failed") is not None:
-        record = _failed_record(job, _last_words(ended[-1]))
-        return Verdict(record, written_digest or _pulled_digest(ended[-1]))
-    return None
-
-
-def _ended(pod: Json) -> Json:
-    terminated = dig(container_status(pod, names.CONTAINER_GATE), "state", "terminated")
-    return terminated if isinstance(terminated, dict) else {}
+    """The verdict that a gate's pods give; None while there is none."""
+    limit = "spec.verification.parser.timeoutSeconds"
+    end = find_ending(job, pods, container=names.CONTAINER_GATE, verdicts=(0, *VERDICT_EXIT_CODES), limit=limit)
+    if end is None:
+        return None
+    return Verdict(_read_report(job, end, parser), written_digest or _pulled_digest(end.pod))
 
 
 def _pulled_digest(pod: Json) -> str | None:
@@ -121,28 +110,20 @@ def _pulled_digest(pod: Json) -> str | None:
     return f"sha256:{image_id.split(_DIGEST_MARK)[1]}" if _DIGEST_MARK in image_id else None
 
 
-def _read_report(job: Json, terminated: Json, parser: str) -> ParserRecord:
-    code, words = terminated.get("exitCode"), str(terminated.get("message") or "").strip()
+def _read_report(job: Json, end: Ending, parser: str) -> ParserRecord:
+    if end.last_try:
+        return _failed_record(job, end.trouble)
     try:
-        report = ParserRecord.model_validate_json(words)
+        report = ParserRecord.model_validate_json(end.message)
     except ValidationError:
-        return _failed_record(job, f"exit code {code}, {words[-_MAX_WORDS:] or 'without a word'}")
+        return _failed_record(job, end.trouble)
     if report.parser != parser:
         return _failed_record(job, f"the report is about the parser {report.parser}, not {parser}")
+    code = end.exit_code
     if code not in (0, 1) or (code == 0) != (report.failed == 0 and report.passed == report.total):
         return _failed_record(job, f"exit code {code} does not go with {report.passed}/{report.total} passed")
-    return report.model_copy(update={"job": str(job["metadata"]["name"]), "error": None})
+    return report.model_copy(update={"job": name_of(job), "error": None})
 
 
 def _failed_record(job: Json, error: str) -> ParserRecord:
-    return ParserRecord(job=str(job["metadata"]["name"]), passed=0, failed=0, total=0, error=error)
-
-
-def _last_words(pod: Json) -> str:
-    terminated = _ended(pod)
-    if dig(pod, "status", "reason") == "DeadlineExceeded":
-        return "it did not finish within spec.verification.parser.timeoutSeconds"
-    if terminated.get("reason") == "OOMKilled":
-        return "it ran out of memory"
-    words = str(terminated.get("message") or "").strip()[-_MAX_WORDS:]
-    return f"exit code {terminated.get('exitCode')}, {words or 'without a word'}"
+    return ParserRecord(job=name_of(job), passed=0, failed=0, total=0, error=error)

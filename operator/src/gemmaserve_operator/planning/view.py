@@ -10,10 +10,12 @@ from gemmaserve_operator.api import names
 from gemmaserve_operator.api.revision import Revision, VerifiedRevision, attempt_of, read_revision, revision_hash
 from gemmaserve_operator.api.spec import GemmaServeSpec
 from gemmaserve_operator.desired.common import Owner
+from gemmaserve_operator.planning.live_verdict import LiveVerdict
 from gemmaserve_operator.planning.objects import (
     annotation,
     created,
     dig,
+    is_leaving,
     label,
     name_of,
     owned_by,
@@ -37,11 +39,15 @@ class RevisionState:
     """Serving pods, those that are being deleted too, but not what evictions leave behind."""
     gate_pods: tuple[Json, ...] = ()
     """Pods of the gate's present Job."""
+    live_job: Json | None = None
+    live_pods: tuple[Json, ...] = ()
+    """Pods of the live gate's present Job."""
 
     @property
     def children(self) -> tuple[Json, ...]:
-        """The Job, the Deployment and the Service, as far as they are there."""
-        return tuple(child for child in (self.job, self.deployment, self.service) if child is not None)
+        """The Jobs, the Deployment and the Service, as far as they are there."""
+        children = (self.job, self.live_job, self.deployment, self.service)
+        return tuple(child for child in children if child is not None)
 
     @property
     def revision(self) -> Revision | None:
@@ -62,6 +68,13 @@ class RevisionState:
         return verified_revision(revision, verdict) if revision and verdict else None
 
     @property
+    def live(self) -> LiveVerdict | None:
+        """The live gate's verdict, by the first child that records one and stays."""
+        holders = (self.live_job, self.deployment, self.service)
+        records = (LiveVerdict.from_annotations(child) for child in holders if child and not is_leaving(child))
+        return next((found for found in records if found is not None), None)
+
+    @property
     def failed(self) -> str | None:
         """Why this revision was given up as a candidate, as JSON."""
         return annotation(self.deployment, names.ANNOTATION_FAILED)
@@ -69,7 +82,8 @@ class RevisionState:
     @property
     def serving_since(self) -> str | None:
         """When traffic moved to this revision, if it ever did."""
-        return annotation(self.deployment, names.ANNOTATION_SERVING_SINCE)
+        marks = (annotation(child, names.ANNOTATION_SERVING_SINCE) for child in (self.deployment, self.service))
+        return next((mark for mark in marks if mark), None)
 
     @property
     def created(self) -> str | None:
@@ -120,7 +134,7 @@ def build_view(snapshot: Snapshot, spec: GemmaServeSpec, now: datetime) -> View:
     states = _sort_by_revision(snapshot, owner)
     services = {name_of(service): service for service in _owned(snapshot.services, owner)}
     main = services.get(names.main_service_name(owner.name))
-    active = _find_active(states, main)
+    active = _find_active(states, main, live_gate=spec.verification.live.enabled)
     strangers = frozenset(
         (kind, name_of(child))
         for kind, children in (
@@ -155,19 +169,20 @@ def _by_revision(objects: Iterable[Json], owner: Owner) -> dict[str, Json]:
 
 
 def _sort_by_revision(snapshot: Snapshot, owner: Owner) -> dict[str, RevisionState]:
-    jobs = _by_revision(snapshot.jobs, owner)
+    jobs = _by_revision((job for job in snapshot.jobs if not _is_live(job)), owner)
+    live_jobs = _by_revision((job for job in snapshot.jobs if _is_live(job)), owner)
     deployments = _by_revision(snapshot.deployments, owner)
     services = _by_revision(snapshot.services, owner)
-    job_uids = {uid_of(job) for job in jobs.values()}
+    job_uids = {uid_of(job) for job in (*jobs.values(), *live_jobs.values())}
     servers: dict[str, list[Json]] = defaultdict(list)
-    gates: dict[str, list[Json]] = defaultdict(list)
+    gates: dict[tuple[str, str], list[Json]] = defaultdict(list)
     for pod in snapshot.pods:
         revision = label(pod, names.LABEL_REVISION) or ""
         component = label(pod, names.LABEL_COMPONENT)
         if component == names.COMPONENT_SERVER and dig(pod, "status", "phase") not in _ENDED:
             servers[revision].append(pod)
-        elif component == names.COMPONENT_GATE and any(owned_by(pod, uid) for uid in job_uids):
-            gates[revision].append(pod)
+        elif component in names.GATES and any(owned_by(pod, uid) for uid in job_uids):
+            gates[component, revision].append(pod)
     return {
         revision: RevisionState(
             name=revision,
@@ -175,22 +190,30 @@ def _sort_by_revision(snapshot: Snapshot, owner: Owner) -> dict[str, RevisionSta
             deployment=deployments.get(revision),
             service=services.get(revision),
             pods=tuple(servers[revision]),
-            gate_pods=tuple(gates[revision]),
+            gate_pods=tuple(gates[names.COMPONENT_GATE, revision]),
+            live_job=live_jobs.get(revision),
+            live_pods=tuple(gates[names.COMPONENT_LIVE, revision]),
         )
-        for revision in sorted({*jobs, *deployments, *services, *servers})
+        for revision in sorted({*jobs, *live_jobs, *deployments, *services, *servers})
         if revision
     }
 
 
-def _find_active(states: Mapping[str, RevisionState], main: Json | None) -> str | None:
-    """The revision that the main Service selects, if it is a verified one of ours.
+def _is_live(job: Json) -> bool:
+    return label(job, names.LABEL_COMPONENT) == names.COMPONENT_LIVE
+
+
+def _find_active(states: Mapping[str, RevisionState], main: Json | None, *, live_gate: bool) -> str | None:
+    """The revision that the main Service selects, if it is a verified one of ours that traffic was meant for.
 
     While that Service is missing or points elsewhere (somebody deleted or edited it), it is the one that traffic
     moved to last, by its own mark.
     """
-    selected = dig(main, "spec", "selector", names.LABEL_REVISION)
-    if selected in states and states[selected].verified is not None:
-        return str(selected)
+    selected = states.get(str(dig(main, "spec", "selector", names.LABEL_REVISION)))
+    if selected is not None and selected.verified is not None:
+        checked = not live_gate or (selected.live is not None and selected.live.passed)
+        if checked or selected.serving_since:
+            return selected.name
     served = [state for state in states.values() if state.serving_since and state.verified]
     latest = max(served, key=lambda state: (state.serving_since, state.name), default=None)
     return latest.name if latest else None

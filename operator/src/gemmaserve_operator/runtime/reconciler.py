@@ -164,7 +164,7 @@ def _gates_in(writes: Sequence[Write]) -> int:
         isinstance(write, Apply)
         and write.creates
         and write.body["kind"] == "Job"
-        and label(write.body, names.LABEL_COMPONENT) == names.COMPONENT_GATE
+        and label(write.body, names.LABEL_COMPONENT) in names.GATES
         for write in writes
     )
 
