@@ -1,5 +1,6 @@
 """One server at a time with the stand-in model; the clients; and the record from which the table is written."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench" / "servers"))
 import installs
 import servers
 import table
+
+
+def pytest_configure() -> None:
+    # The servers are stopped also when this process is asked to end.
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("asked to end", returncode=143))
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scenario:
     """One request of a user and the model's answer to it.
 

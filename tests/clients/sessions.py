@@ -1,20 +1,21 @@
-"""Runs one session of one client against a server, and says what of it its user could not use."""
+"""Runs the sessions of one client against a server, and says what of each its user could not use."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import opencode
 import scenarios
 from installs import Clients
 
 HERE = Path(__file__).parent
-SESSION_SECONDS = 120
+CLIENT_SECONDS = 300
 
 PYTHON_CLIENTS = ("openai-chat", "openai-chat-helper", "openai-responses", "anthropic-messages")
 AI_SDK = {f"ai-sdk-{version}": version for version in ("0.2", "1", "2", "3")}
@@ -25,40 +26,48 @@ FINISHED = {"tool_calls", "tool-calls", "tool_use", "completed"}
 Outcome = Mapping[str, Any]
 
 
-def run(client: str, clients: Clients, url: str, scenario: scenarios.Scenario, folder: Path) -> Outcome:
-    """What the user of `client` gets out of a session: `text`, `calls`, `finish`, `answer` and `error`.
+def run(client: str, clients: Clients, url: str, folder: Path) -> dict[scenarios.Scenario, Outcome]:
+    """What the user of `client` gets of each scenario: `text`, `calls`, `finish`, `answer` and `error`.
 
     Args:
         client: One of `PYTHON_CLIENTS` or `AI_SDK`, or opencode.
         clients: Where they are installed.
         url: The server, without `/v1`.
-        scenario: What is asked.
         folder: An empty one, for a client that works in a project.
 
     Raises:
         RuntimeError: the driver itself failed.
     """
     if client == OPENCODE:
-        return opencode.run(clients.opencode, url, scenario, folder)
+        return {scenarios.THREE_FILES: opencode.run(clients.opencode, url, scenarios.THREE_FILES, folder)}
     driver = [str(clients.python), str(HERE / "drivers" / "python_clients.py"), client]
     if client in AI_SDK:
         driver = [str(clients.node), str(HERE / "drivers" / "ai_sdk.mjs"), AI_SDK[client]]
-    asked = json.dumps({**asdict(scenario), "tools": scenarios.TOOLS})
-    try:
-        done = subprocess.run(
-            [*driver, url],
-            input=asked,
-            cwd=clients.modules,
-            capture_output=True,
+    asked = json.dumps([{**asdict(each), "tools": scenarios.TOOLS} for each in scenarios.SCENARIOS])
+    printed = folder / "outcomes.jsonl"
+    with printed.open("w") as output:
+        done = _bounded([*driver, url], asked, clients.modules, output)
+    if done is not None and done.returncode:
+        raise RuntimeError(f"{client} could not be driven: {done.stderr[-2000:]}")
+    got = [json.loads(line) for line in printed.read_text().splitlines()]
+    got += [_nothing(f"no end within {CLIENT_SECONDS} s")] * (len(scenarios.SCENARIOS) - len(got))
+    return dict(zip(scenarios.SCENARIOS, got, strict=True))
+
+
+def _bounded(command: list[str], said: str, folder: Path, output: IO[str]) -> subprocess.CompletedProcess[str] | None:
+    """Run a driver; None if its time was up."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return subprocess.run(
+            command,
+            input=said,
+            cwd=folder,
+            stdout=output,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=SESSION_SECONDS,
+            timeout=CLIENT_SECONDS,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        return _nothing(f"no end within {SESSION_SECONDS} s")
-    if done.returncode:
-        raise RuntimeError(f"{client} could not be driven: {done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    return None
 
 
 def problem(scenario: scenarios.Scenario, outcome: Outcome) -> str | None:

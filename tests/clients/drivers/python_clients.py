@@ -1,6 +1,6 @@
-"""Runs one session with a Python client and prints what its user got; runs in the clients' own environment.
+"""Runs sessions with a Python client and prints what its user got of each; runs in the clients' own environment.
 
-    python_clients.py CLIENT URL < scenario.json > outcome.json
+    python_clients.py CLIENT URL < scenarios.json > outcomes.jsonl
 
 A session: the prompt with the tools is sent, the answer is read as the client hands it out, a result for each call
 goes back, and the text that follows ends it.
@@ -171,4 +171,5 @@ def run(client, url, scenario):
 
 
 if __name__ == "__main__":
-    json.dump(run(sys.argv[1], sys.argv[2], json.load(sys.stdin)), sys.stdout)
+    for scenario in json.load(sys.stdin):
+        print(json.dumps(run(sys.argv[1], sys.argv[2], scenario)), flush=True)
