@@ -22,9 +22,10 @@ prepare: venv ## what `make test` builds and installs on a fresh machine: Kubern
 	@{ for version in 0.20.2 0.32.0; do $(PY) tests/parser/vllm_env.py $$version > /dev/null || exit 1; done; } & environments=$$!; \
 		.venv/bin/localcluster build kube helm; wait $$environments
 
-generate: venv ## what is generated: the CRD, docs/api.md, the chart's README
+generate: venv ## what is generated: the CRD, docs/api.md, docs/metrics.md, the chart's README
 	@$(PY) -m gemmaserve_operator.api.crd > charts/gemmaserve-operator/files/gemmaserves.yaml
 	@$(PY) -m gemmaserve_operator.api.reference > docs/api.md
+	@$(PY) -m gemmaserve_operator.runtime.metrics_reference > docs/metrics.md
 	@"$$($(PY) -c 'from localcluster import program; print(program("helm-docs"))')" --chart-search-root charts/gemmaserve-operator --log-level warning
 
 lint: venv ## ruff, mypy, import-linter

@@ -3,8 +3,10 @@
 import asyncio
 import itertools
 
+import httpx
 import kopf
 import pytest
+from kopf._core.engines.probing import health_reporter
 
 from gemmaserve_operator.cluster.kinds import GEMMASERVE, POD, SERVICE, WATCHED
 from gemmaserve_operator.runtime.handlers import Hooks, _read_credentials, build_registry, build_settings
@@ -85,3 +87,36 @@ async def test_credentials_are_those_of_the_client(monkeypatch, tmp_path):
     monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(config))
     info = await _read_credentials()
     assert (info.server, info.scheme, info.token) == ("https://127.0.0.1:1", "Bearer", "t0ken")
+
+
+async def test_a_probe_that_raises_is_a_failed_probe(unused_tcp_port):
+    """What the kubelet sees of a stale store: not 200."""
+    trouble = [RuntimeError("nothing heard of Pod for 100 s")]
+
+    def probe():
+        if trouble:
+            raise trouble[0]
+        return {"Pod": 1.0}
+
+    async def nothing():
+        pass
+
+    reporter = asyncio.create_task(
+        health_reporter(
+            f"http://127.0.0.1:{unused_tcp_port}/healthz",
+            registry=build_registry(Hooks(start=nothing, see=print, probe=probe, stop=nothing)),
+            settings=build_settings(),
+            memo=kopf.Memo(),
+            indices={},
+            ready_flag=(ready := asyncio.Event()),
+        )
+    )
+    try:
+        await asyncio.wait_for(ready.wait(), 5)
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{unused_tcp_port}") as http:
+            assert (await http.get("/healthz")).status_code == 500
+            trouble.clear()
+            answer = await http.get("/healthz")
+            assert (answer.status_code, answer.json()) == (200, {"store": {"Pod": 1.0}})
+    finally:
+        reporter.cancel()

@@ -54,13 +54,34 @@ def outcomes():
 
 
 @pytest.fixture
-def reconciler(client, store, queue, outcomes):
+def watcher(outcomes):
+    class Watcher:
+        """Notes what it is told."""
+
+        def __init__(self):
+            self.statuses = []
+            self.forgotten = []
+
+        def observe_reconcile(self, outcome, seconds):
+            outcomes.append(outcome)
+
+        def observe_status(self, key, before, after):
+            self.statuses.append((key, before.get("phase"), after.get("phase")))
+
+        def forget(self, key):
+            self.forgotten.append(key)
+
+    return Watcher()
+
+
+@pytest.fixture
+def reconciler(client, store, queue, watcher):
     return Reconciler(
         client,
         store,
         queue,
         max_concurrent_gates=1,
-        observe=lambda outcome, _: outcomes.append(outcome),
+        watcher=watcher,
         now=lambda: NOW,
     )
 
@@ -222,9 +243,20 @@ async def test_no_events_without_their_status(reconciler, add, client, plans):
     assert client.of(EVENT) == []
 
 
-async def test_what_is_gone_needs_nothing(reconciler, client, queue):
+async def test_each_status_that_was_written_is_told_of(reconciler, add, client, plans, watcher):
+    add()
+    plans(Plan((), {"phase": "Verifying"}), Plan((), {"phase": "Serving"}))
+    client.failures["apply status"] = [ApiError(503, "trouble")]
+    await reconciler.reconcile(KEY)
+    await reconciler.reconcile(KEY)
+    await reconciler.reconcile(KEY)
+    assert watcher.statuses == [(KEY, None, "Serving")]
+
+
+async def test_what_is_gone_needs_nothing(reconciler, client, queue, watcher):
     await reconciler.reconcile(KEY)
     assert client.calls == []
+    assert watcher.forgotten == [KEY]
     assert queue.asked == ["succeeded"]
 
 

@@ -112,6 +112,10 @@ class Store:
         """Namespace and name of every GemmaServe."""
         return tuple(self._objects[GEMMASERVE])
 
+    def count_phase(self, phase: str) -> int:
+        """How many GemmaServes are in a phase, by their status."""
+        return sum((obj.get("status") or {}).get("phase") == phase for obj in self._objects[GEMMASERVE].values())
+
     @property
     def running_gates(self) -> int:
         """Gate Jobs that have been made and have not ended, over all namespaces."""

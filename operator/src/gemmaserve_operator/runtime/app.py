@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Final
 
 from aiohttp import web
@@ -54,7 +54,7 @@ class App:
             self.store,
             self.queue,
             max_concurrent_gates=settings.max_concurrent_gates,
-            observe=metrics.observe_reconcile,
+            watcher=metrics,
         )
         self._tasks: list[asyncio.Task[None]] = []
         metrics.watch(self.queue, self.store)
@@ -149,15 +149,15 @@ async def run(settings: Settings, *, observe: Callable[[str, int, float], None] 
         OSError: A port is taken.
     """
     metrics = Metrics()
-    if settings.metrics_port:
-        metrics.serve(settings.bind_address, settings.metrics_port)
+    shown = metrics.serve(settings.bind_address, settings.metrics_port) if settings.metrics_port else nullcontext()
 
     def tell(verb: str, code: int, seconds: float) -> None:
         metrics.observe_request(verb, code, seconds)
         if observe is not None:
             observe(verb, code, seconds)
 
-    async with cluster_client.connect(tell) as client, _leadership(client, settings):
+    async with shown, cluster_client.connect(tell) as client, _leadership(client, settings):
+        metrics.lead()
         app = App(client, settings, metrics)
         await watch(app.hooks, namespaces=settings.namespaces, liveness_endpoint=_probe_url(settings))
 

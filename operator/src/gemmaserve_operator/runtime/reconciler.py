@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from gemmaserve_operator.api import names
 from gemmaserve_operator.cluster.apply import StaleStoreError, Writer
 from gemmaserve_operator.cluster.client import ApiError, Client
 from gemmaserve_operator.cluster.events import send_event
-from gemmaserve_operator.cluster.kinds import Key
+from gemmaserve_operator.cluster.kinds import Json, Key
 from gemmaserve_operator.cluster.store import Store
 from gemmaserve_operator.planning import Apply, Plan, Refusal, Snapshot, Write, plan
 from gemmaserve_operator.planning.objects import label
@@ -26,6 +26,19 @@ MAX_PASSES: Final = 8
 """Plans in one reconcile, each made from what the writes of the last have changed. The rest waits its turn."""
 
 Outcome = Literal["unchanged", "written", "refused", "stale", "error"]
+
+
+class Watcher(Protocol):
+    """Is told what reconciles come to; `Metrics` is one."""
+
+    def observe_reconcile(self, outcome: Outcome, seconds: float) -> None:
+        """One reconcile has ended."""
+
+    def observe_status(self, key: Key, before: Json, after: Json) -> None:
+        """A status has been written."""
+
+    def forget(self, key: Key) -> None:
+        """A GemmaServe is gone."""
 
 
 def _now() -> datetime:
@@ -53,7 +66,7 @@ class Reconciler:
         queue: WorkQueue,
         *,
         max_concurrent_gates: int,
-        observe: Callable[[Outcome, float], None] | None = None,
+        watcher: Watcher,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._client = client
@@ -63,7 +76,7 @@ class Reconciler:
         self._max_gates = max_concurrent_gates
         self._gates_under_way = 0
         self._refusals: dict[Key, dict[str, Refusal]] = {}
-        self._observe = observe
+        self._watcher = watcher
         self._now = now
 
     async def reconcile(self, key: Key) -> None:
@@ -81,13 +94,13 @@ class Reconciler:
             logger.warning("%s/%s: tried again later: %s", *key, trouble)
             self._queue.retry(key)
         finally:
-            if self._observe is not None:
-                self._observe(outcome, loop.time() - start)
+            self._watcher.observe_reconcile(outcome, loop.time() - start)
 
     async def _reconcile(self, key: Key) -> Outcome:
         snapshot = self._snapshot(key)
         if snapshot is None:
             self._refusals.pop(key, None)
+            self._watcher.forget(key)
             self._queue.succeeded(key)
             return "unchanged"
         progress = await self._write(key, snapshot)
@@ -154,6 +167,7 @@ class Reconciler:
         if resource["metadata"].get("deletionTimestamp") or status == (resource.get("status") or {}):
             return False
         await self._writer.write_status(resource, status)
+        self._watcher.observe_status(key, resource.get("status") or {}, status)
         for event in progress.plan.events:
             await send_event(self._client, resource, event)
         return True
