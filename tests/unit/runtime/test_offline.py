@@ -9,7 +9,14 @@ import pytest
 import yaml
 
 from gemmaserve_operator.api import names
+from gemmaserve_operator.api.revision import Revision, VerifiedRevision
+from gemmaserve_operator.api.spec import GemmaServeSpec
+from gemmaserve_operator.api.status import ParserRecord
 from gemmaserve_operator.cluster.kinds import JOB, SERVICE
+from gemmaserve_operator.desired.common import Owner
+from gemmaserve_operator.desired.deployment import build_deployment
+from gemmaserve_operator.desired.services import build_revision_service
+from gemmaserve_operator.planning.verdict import record_json
 from gemmaserve_operator.runtime.offline import InputError, show_plans
 
 from ..cluster.fake_client import child, gemmaserve  # noqa: TID252
@@ -61,6 +68,25 @@ def test_the_state_of_a_cluster_is_read_from_a_list(manifest, write):
     state = write("state.yaml", {"kind": "List", "items": [held(gemmaserve()), job, secret]})
     text = show_plans(manifest, state, output="text", now=NOW)
     assert "nothing to write" in text
+
+
+def test_a_candidate_whose_pods_are_ready_gets_the_live_gate(manifest, write):
+    resource = held(gemmaserve())
+    revision = Revision.of(GemmaServeSpec.model_validate(resource["spec"]))
+    record = record_json(ParserRecord(parser="gemma4_atomic", passed=61, failed=0, total=61))
+    verified = VerifiedRevision(revision, "sha256:" + "a" * 64, record)
+    owner = Owner("gemma4", "default", "uid-1")
+    deployment = build_deployment(owner, verified, replicas=1, progress_deadline_seconds=3600)
+    deployment["status"] = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1}
+    service = build_revision_service(owner, verified)
+    name = service["metadata"]["name"]
+    labels = service["metadata"]["labels"] | {names.LABEL_SERVICE_NAME: name}
+    pieces = {"kind": "EndpointSlice", "metadata": {"name": f"{name}-x", "labels": labels}}
+    pieces |= {"endpoints": [{"conditions": {"ready": True}}]}
+    state = write("state.yaml", resource, held(deployment, uid="d"), held(service, uid="s"), held(pieces, uid="e"))
+    text = show_plans(manifest, state, output="text", now=NOW)
+    assert f"1. create Job {name}-live" in text
+    assert "LiveVerified=Unknown LiveCheckRunning" in text
 
 
 def test_a_changed_spec_is_planned_for_what_is_there(manifest, write):
