@@ -48,4 +48,4 @@ def record() -> Iterator[table.Record]:
     """What came out, by server, client and scenario, beside what earlier runs left."""
     found = table.load()
     yield found
-    table.save(found)
+    table.write(found)

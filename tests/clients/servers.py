@@ -21,7 +21,7 @@ from localcluster.tinymodel.checkpoint import write_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "gemma-4"
-START_SECONDS = 600
+START_SECONDS = 900
 STOP_SECONDS = 20
 CONTEXT_TOKENS = 65536
 """One token a byte: room for the tools that an agent declares."""
@@ -74,7 +74,7 @@ def vllm(server: Server, folder: Path) -> Iterator[str]:
     """The URL of that server, with the scripted stand-in model in it; `folder` takes its files and its log.
 
     Raises:
-        ServerError: it did not start within ten minutes.
+        ServerError: it did not start within a quarter of an hour.
     """
     environment = vllm_env.environment(server.version, whole=True)
     model = folder / "model"

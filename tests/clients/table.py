@@ -63,14 +63,17 @@ def load() -> Record:
 
 
 def save(record: Record) -> None:
-    """Keep the record; if it tells of every server and every client, write the table into docs/clients.md."""
+    """Keep the record."""
     RECORD.parent.mkdir(exist_ok=True)
     kept = {"versions": versions(), "outcomes": record}
     RECORD.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    if all(client.name in record.get(str(server), {}) for server in SERVERS for client in CLIENTS):
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{render(record)}{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+def write(record: Record) -> None:
+    """Put the table of what the record tells of into docs/clients.md."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{render(record)}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 def versions() -> dict[str, str]:
@@ -103,21 +106,25 @@ def _package(name: str, version: str) -> str:
 
 
 def _cell(record: Record, client: Client, parser: str, version: str) -> str:
-    good = total = 0
-    broken: dict[str, list[int]] = {}
-    for interval in INTERVALS:
-        for scenario, wrong in record[str(Server(parser, version, interval))][client.name].items():
-            total += 1
-            good += wrong is None
-            if wrong is not None:
-                broken.setdefault(scenario, []).append(interval)
+    """How many sessions were right, and at how many tokens a chunk which scenario broke."""
+    tried = {
+        interval: record.get(str(Server(parser, version, interval)), {}).get(client.name) for interval in INTERVALS
+    }
+    ran = {interval: found for interval, found in tried.items() if found is not None}
+    if not ran:
+        return "not run"
+    total = sum(map(len, ran.values()))
+    broken = [(scenario, interval) for interval, found in ran.items() for scenario, wrong in found.items() if wrong]
+    missing = "".join(f" (not run by {interval})" for interval in INTERVALS if interval not in ran)
     if not broken:
-        return "all right"
-    names = [
-        scenario if len(intervals) == len(INTERVALS) else f"{scenario} (by {intervals[0]})"
-        for scenario, intervals in broken.items()
-    ]
-    return f"**breaks {total - good} of {total}**: {', '.join(names)}"
+        return f"all {total} right{missing}"
+    names = dict.fromkeys(scenario for scenario, _interval in broken)
+    listed = ", ".join(f"{name} ({_by(broken, name)})" for name in names)
+    return f"**{len(broken)} of {total} break**: {listed}{missing}"
+
+
+def _by(broken: list[tuple[str, int]], scenario: str) -> str:
+    return "by " + " and ".join(str(interval) for name, interval in broken if name == scenario)
 
 
 def _said(record: Record) -> list[str]:
@@ -125,11 +132,11 @@ def _said(record: Record) -> list[str]:
     for server in SERVERS:
         for client in CLIENTS:
             told: dict[str, list[str]] = {}
-            for scenario, wrong in record[str(server)][client.name].items():
+            for scenario, wrong in record.get(str(server), {}).get(client.name, {}).items():
                 if wrong is not None:
                     told.setdefault(wrong, []).append(scenario)
             for wrong, names in told.items():
-                said = wrong.replace("|", "\\|")
+                said = wrong.replace("|", "\\|").replace("`", "'")
                 lines.append(f"| {client.name} | {_server(server)} | {', '.join(names)} | `{said}` |")
     return lines
 

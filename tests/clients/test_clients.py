@@ -30,4 +30,5 @@ def test_sessions(
     outcomes = sessions.run(client.driver, clients, url, tmp_path)
     wrong = {scenario.name: sessions.problem(scenario, outcome) for scenario, outcome in outcomes.items()}
     record.setdefault(str(server.server), {})[client.name] = wrong
+    table.save(record)
     assert server.server.parser == "upstream" or not any(wrong.values()), outcomes

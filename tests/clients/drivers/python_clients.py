@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
+from pathlib import Path
 
 import anthropic
 import openai
@@ -166,8 +168,14 @@ def run(client, url, scenario):
         session.answer(outcome["text"], outcome["calls"])
         outcome["answer"], _calls, _finish = session.ask()
     except Exception as error:  # noqa: BLE001
-        outcome["error"] = f"{type(error).__name__}: {error}"
+        outcome["error"] = f"{type(error).__name__}: {str(error) or _where(error)}"
     return outcome
+
+
+def _where(error):
+    """The client's line that raised, for an error without a message."""
+    raised = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{raised.line} ({Path(raised.filename).name}, line {raised.lineno})"
 
 
 if __name__ == "__main__":
