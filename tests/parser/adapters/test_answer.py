@@ -10,7 +10,7 @@ CALL = ToolCall("get_time", "{}")
 
 def outbox(*events):
     made = answer.Outbox()
-    made.put(events)
+    made.extend(events)
     return made
 
 
@@ -62,6 +62,7 @@ def test_a_heartbeat_is_due_after_silence_and_not_again_at_once(clock, monkeypat
     assert not heartbeat.due()
     clock.now += 0.2
     assert heartbeat.due()
+    heartbeat.sent()
     assert not heartbeat.due()
 
 

@@ -78,6 +78,26 @@ def test_a_server_that_does_not_ask_is_not_asked_for_ever():
     assert len(received) <= 4
 
 
+def test_a_result_of_one_choice_that_goes_on_passes_as_it_is():
+    first, last = output("a"), output("b", "stop")
+    received, _ = run(Reader(says=1), "DELTA", [first], [last])
+    assert received[0].outputs[0] is first
+    assert received[1].outputs[0] is not last
+
+
+def test_a_reader_that_is_gone_has_nothing_to_say():
+    async def consume():
+        steps.join(Reader(says=1))
+        reader = Reader(says=1)
+        steps.join(reader)
+        parameters = SimpleNamespace(output_kind=SimpleNamespace(name="DELTA"), skip_special_tokens=True)
+        async for result in engine([output("a")], [output("b", "stop")]).generate(None, parameters, "id"):
+            reader.handle(result)
+        return [text for text, _, _ in reader.seen]
+
+    assert asyncio.run(consume()) == ["a", "b", ""]
+
+
 def test_choices_of_one_result_come_one_by_one():
     reader = Reader(says=1)
     received, _ = run(reader, "DELTA", [output("a", index=0), output("b", "stop", index=1)])

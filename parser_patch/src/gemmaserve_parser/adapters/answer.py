@@ -86,48 +86,39 @@ class Answer:
 
     def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
         """Read a delta; what became certain."""
-        return self._visible(self._scanner.feed(text, token_ids or None))
+        events = self._scanner.feed(text, token_ids)
+        return self._visible(events) if self._hides_reasoning else events
 
     def finish(self, reason: str | None) -> list[Event]:
         """End the answer, for vLLM's finish reason; what was still held back."""
-        return self._visible(self._scanner.finish(reason))
+        events = self._scanner.finish(reason)
+        return self._visible(events) if self._hides_reasoning else events
 
-    def _visible(self, events: list[Event]) -> list[Event]:
-        if not self._hides_reasoning:
-            return events
+    @staticmethod
+    def _visible(events: list[Event]) -> list[Event]:
         return [event for event in events if not isinstance(event, Reasoning)]
 
 
-class Outbox:
+class Outbox(deque[Event]):
     """What was read and has not left yet, and what of it may leave together (rule 6)."""
-
-    def __init__(self) -> None:
-        self._events: deque[Event] = deque()
-
-    def __len__(self) -> int:
-        return len(self._events)
-
-    def put(self, events: Iterable[Event]) -> None:
-        """Add events behind those that wait."""
-        self._events.extend(events)
 
     def take_one(self) -> list[Event]:
         """The next event."""
-        return [self._events.popleft()] if self._events else []
+        return [self.popleft()] if self else []
 
     def take_alike(self) -> list[Event]:
         """The next events as far as they may share a delta: no content beside calls."""
         taken: list[Event] = []
         kinds: set[type] = set()
-        while self._events and not {Content, ToolCall} <= kinds | {type(self._events[0])}:
-            taken.append(self._events.popleft())
+        while self and not {Content, ToolCall} <= kinds | {type(self[0])}:
+            taken.append(self.popleft())
             kinds.add(type(taken[-1]))
         return taken
 
     def take_all(self) -> list[Event]:
         """Everything, where no later delta can carry the rest."""
-        taken = [*self._events]
-        self._events.clear()
+        taken = [*self]
+        self.clear()
         return taken
 
 
@@ -143,11 +134,8 @@ class Heartbeat:
         self._last = time.monotonic()
 
     def due(self) -> bool:
-        """Whether to send an empty delta now; counts as sent."""
-        if self._interval <= 0 or time.monotonic() - self._last < self._interval:
-            return False
-        self.sent()
-        return True
+        """Whether nothing has left for so long that an empty delta may."""
+        return 0 < self._interval <= time.monotonic() - self._last
 
 
 def joined(events: Iterable[Event], kind: type[Content | Reasoning]) -> str | None:

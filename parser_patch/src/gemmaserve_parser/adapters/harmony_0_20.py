@@ -6,7 +6,7 @@ import functools
 import importlib
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import ref
 
 from gemmaserve_parser.adapters import harmony_responses, keepalive, steps
 from gemmaserve_parser.adapters.answer import Heartbeat, Outbox, calls, joined, new_call_id
@@ -56,16 +56,17 @@ class ChatStream:
 
     def deliver(self) -> tuple[Any | None, bool]:
         """The step's delta, None for nothing; and whether the choice ends with `tool_calls`."""
-        self._outbox.put(self._answer.feed("", self._token_ids))
+        self._outbox.extend(self._answer.feed("", self._token_ids))
         self._token_ids = []
         ending = self.step.ending
         if ending is not None:
-            self._outbox.put(self._answer.finish(ending))
+            self._outbox.extend(self._answer.finish(ending))
         message = self._deltas.message(self._outbox.take_one())
         if message is not None:
             self._heartbeat.sent()
             self._called = self._called or bool(message.tool_calls)
         elif ending is None and self._answer.withholding and self._heartbeat.due():
+            self._heartbeat.sent()
             message = self._deltas.empty()
         ends_with_calls = ending is not None and self._called
         return message, ends_with_calls and finish_reason(ending, self._request, calls=True) == "tool_calls"
@@ -119,7 +120,7 @@ def _stream(original: Any) -> Any:
 
 
 async def _divided(results: Any, streams: list[ChatStream]) -> AsyncIterator[Any]:
-    readers: WeakSet[Any] = WeakSet(streams)
+    readers: list[ref[Any]] = [ref(stream) for stream in streams]
     async for result in results:
         for step, divided in steps.divide(result, readers):
             streams[divided.outputs[0].index].step = step

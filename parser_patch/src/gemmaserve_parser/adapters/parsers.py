@@ -8,6 +8,7 @@ are Gemma 4's, `unified` makes it the one of ours.
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gemmaserve_parser.adapters import steps
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gemmaserve_parser.core.events import Event
 
 
+@cache
 def protocol() -> ModuleType:
     """The module of vLLM that holds the messages' types; it has moved."""
     try:
@@ -34,10 +36,17 @@ class Deltas:
 
     def __init__(self) -> None:
         self._types = protocol()
+        self._message = self._types.DeltaMessage
         self._next_index = 0
 
     def message(self, events: Sequence[Event]) -> Any | None:
         """One `DeltaMessage` of events that may share one; None for none."""
+        if len(events) == 1:  # nearly every delta of an answer
+            (event,) = events
+            if isinstance(event, Content):
+                return self._message(content=event.text)
+            if isinstance(event, Reasoning):
+                return self._message(reasoning=event.text)
         if not events:
             return None
         fields: dict[str, Any] = {}
@@ -47,11 +56,11 @@ class Deltas:
             fields["content"] = content
         if found := calls(events):
             fields["tool_calls"] = [self._call(call.name, call.arguments) for call in found]
-        return self._types.DeltaMessage(**fields)
+        return self._message(**fields)
 
     def empty(self) -> Any:
         """A message that says nothing: the heartbeat."""
-        return self._types.DeltaMessage()
+        return self._message()
 
     def _call(self, name: str, arguments: str) -> Any:
         index, self._next_index = self._next_index, self._next_index + 1
@@ -118,7 +127,8 @@ class AtomicToolParser:
         message = self._deltas.message(self._answer.feed(delta_text, delta_token_ids))
         if message is not None:
             self._heartbeat.sent()
-        elif self._answer.withholding and self._heartbeat.due():
+        elif self._heartbeat.due() and self._answer.withholding:
+            self._heartbeat.sent()
             return self._deltas.empty()
         return message
 
@@ -193,14 +203,14 @@ class AtomicParser:
         if self._answer is None:
             self._answer = self._new_answer(request, prompt_token_ids)
         step = steps.current(delta_text)
-        if delta_text or delta_token_ids:
-            self._outbox.put(self._answer.feed(delta_text, delta_token_ids))
+        events = self._answer.feed(delta_text, delta_token_ids) if delta_text or delta_token_ids else []
         if finished or (step is not None and step.ending is not None):
-            self._outbox.put(self._answer.finish(step.ending if step is not None else None))
-        if self._outbox:
+            events += self._answer.finish(step.ending if step is not None else None)
+        if events or self._outbox:
             self._heartbeat.sent()
-            return self._deltas.message(self._take(step, finished=finished))
-        if not finished and self._answer.withholding and self._heartbeat.due() and hasattr(request, "messages"):
+            return self._deltas.message(self._through_outbox(events, step, finished=finished))
+        if self._heartbeat.due() and not finished and self._answer.withholding and hasattr(request, "messages"):
+            self._heartbeat.sent()
             return self._deltas.empty()
         return None
 
@@ -247,7 +257,11 @@ class AtomicParser:
     def _reads_thoughts(self) -> bool:
         return self._reasoning_parser is not None  # type: ignore[attr-defined]
 
-    def _take(self, step: steps.Step | None, *, finished: bool | None) -> list[Event]:
+    def _through_outbox(self, events: list[Event], step: steps.Step | None, *, finished: bool | None) -> list[Event]:
+        """What of these events, and of those that wait, leaves now."""
+        if len(events) == 1 and not self._outbox:
+            return events
+        self._outbox.extend(events)
         if step is not None and not finished:
             return self._outbox.take_one()  # further steps follow for the rest
         if finished is False:

@@ -14,12 +14,11 @@ import copy
 import functools
 import math
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import ref
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
 _MARK = "_gemmaserve_original"
 
@@ -32,8 +31,7 @@ class Reader(Protocol):
         """How much it has to say that the last delta could not carry."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """The output that the server is handling.
 
     Attributes:
@@ -45,7 +43,7 @@ class Step:
     ending: str | None = None
 
 
-_readers: ContextVar[WeakSet[Reader] | None] = ContextVar("gemmaserve_readers", default=None)
+_readers: ContextVar[list[ref[Reader]] | None] = ContextVar("gemmaserve_readers", default=None)
 _step: ContextVar[Step | None] = ContextVar("gemmaserve_step", default=None)
 _result: ContextVar[Any] = ContextVar("gemmaserve_result", default=None)
 
@@ -54,9 +52,9 @@ def join(reader: Reader) -> None:
     """Say that `reader` takes part in the request of the current context."""
     readers = _readers.get()
     if readers is None:
-        readers = WeakSet()
+        readers = []
         _readers.set(readers)
-    readers.add(reader)
+    readers[:] = [*(each for each in readers if each() is not None), ref(reader)]
 
 
 def current(text: str) -> Step | None:
@@ -110,13 +108,15 @@ def install(engine: Any) -> None:
     engine.generate = generate
 
 
-def divide(result: Any, readers: WeakSet[Reader]) -> Iterator[tuple[Step, Any]]:
+def divide(result: Any, readers: Sequence[ref[Reader]]) -> Iterator[tuple[Step, Any]]:
     """A streamed result as steps of one output, with empty ones between while a reader has more to say."""
+    alone = len(result.outputs) == 1
     for output in result.outputs:
         ending = output.finish_reason
         if ending is None or ending == "error":
-            yield Step(output.text), _with(result, output)
-            yield from _drain(result, output, readers)
+            yield Step(output.text), result if alone else _with(result, output)
+            if _waiting(readers):
+                yield from _drain(result, output, readers)
             continue
         unfinished = copy.copy(output)
         unfinished.finish_reason = unfinished.stop_reason = None
@@ -125,14 +125,19 @@ def divide(result: Any, readers: WeakSet[Reader]) -> Iterator[tuple[Step, Any]]:
         yield Step("", ending), _with(result, _emptied(output), finished=result.finished)
 
 
-def _drain(result: Any, output: Any, readers: WeakSet[Reader]) -> Iterator[tuple[Step, Any]]:
-    left, waiting = math.inf, sum(reader.pending for reader in readers)
+def _drain(result: Any, output: Any, readers: Sequence[ref[Reader]]) -> Iterator[tuple[Step, Any]]:
+    left, waiting = math.inf, _waiting(readers)
     # Until all has left, or nothing leaves: a server that does not ask must not be asked for ever.
     while 0 < waiting < left:
         empty = _emptied(output)
         empty.finish_reason = empty.stop_reason = None
         yield Step(""), _with(result, empty, finished=False)
-        left, waiting = waiting, sum(reader.pending for reader in readers)
+        left, waiting = waiting, _waiting(readers)
+
+
+def _waiting(readers: Sequence[ref[Reader]]) -> int:
+    """How much the readers that are still there have to say."""
+    return sum([reader.pending for each in readers if (reader := each()) is not None])
 
 
 def _emptied(output: Any) -> Any:

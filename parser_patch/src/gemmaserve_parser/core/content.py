@@ -60,9 +60,11 @@ class ContentReader:
 
     def flows(self, text: str) -> bool:
         """Whether this text is content as it is, by a test that costs next to nothing."""
-        if self._edge or self._fragment or "<" in text:
+        if not text or self._edge or self._fragment:
             return False
-        self.said(text)
+        if "<" in text and (DRIFTED_OPENER in text or fragment_start(text, _WATCHED) < len(text)):
+            return False
+        self._said, self._gap = text, ""
         return True
 
     def said(self, text: str) -> None:

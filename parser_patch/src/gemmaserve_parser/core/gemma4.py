@@ -123,13 +123,15 @@ class Gemma4Scanner:
             return []
         if self._reader.is_plain(text, token_ids):
             # The common cases, at the price of an append: the answer, a thought, a long argument.
-            if self._state == _CONTENT and self._content.flows(text):
-                return [Content(text)] if text else []
-            if self._state == _REASONING and self._thought.flows:
+            if self._state == _CONTENT:
+                if self._content.flows(text):
+                    return [Content(text)]
+            elif self._state == _CALL:
+                if self._header is None:
+                    self._body.append(text)
+                    return []
+            elif self._state == _REASONING and self._thought.flows:
                 return [Reasoning(text)] if text else []
-            if self._state == _CALL and self._header is None:
-                self._body.append(text)
-                return []
         for piece in self._reader.read(text, token_ids):
             if isinstance(piece, Marker):
                 self._marker(piece)

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import NamedTuple
+from io import StringIO
+from typing import TYPE_CHECKING, NamedTuple
 
 from gemmaserve_parser.core.escapes import unescape
 from gemmaserve_parser.core.markers import CALL_CLOSE, DELIMITER, Marker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PUNCTUATION = "punctuation"  # one of { } [ ] ( ) , : =
 BARE = "bare"  # a run of anything else, not stripped
@@ -27,9 +31,6 @@ _QUOTE_OR_ESCAPE = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 _KEY_AHEAD = re.compile(r"[\w.$-]{1,64}\s*[:=]")
 _PAIR_AHEAD = re.compile(r"""\s*(?:[}\])"',]|[^{}"<]{1,128}?(?:[:=]|<\|"\|>\s*[:=]))""")
 _SEPARATOR_AHEAD = re.compile(r"\s*[:=]")
-#: So many small deltas are kept before they are joined: a string of four characters takes 53 bytes.
-_PARTS_KEPT = 256
-
 _NOT_SPACE = re.compile(r"\S")
 
 
@@ -60,11 +61,11 @@ class BodyLexer:
         self.tokens: list[Token] = []
         #: An ordinary quote was opened and never closed: the body may have been cut inside a string.
         self.unclosed_quote = False
-        self._parts: list[str] = []
-        self._size = 0
+        self._parts: list[str] = []  # each a marker, or the text between two
+        self._size = 0  # of the parts, in characters
+        self._collect()
         self._delimiters: list[int] = []  # offsets in the body
         self._delimiter_parts: list[int] = []  # the same delimiters as indices of _parts
-        self._joined = 0  # the first part that may still be joined with those after it
         self._lexed = 0  # how many parts are cut
         self._next = 0  # the first delimiter that is not cut
         self._text = ""  # what is being cut, from offset _base of the body on
@@ -79,32 +80,40 @@ class BodyLexer:
         self._at_key = False
         self._hopeless: set[str] = set()
 
-    def append(self, text: str) -> None:
-        """Take ordinary text."""
-        self._parts.append(text)
-        self._size += len(text)
-        if len(self._parts) - self._joined == _PARTS_KEPT:
-            self._parts[self._joined :] = ["".join(self._parts[self._joined :])]
-            self._joined += 1
+    def _collect(self) -> None:
+        """Begin the text after a marker. What a delta costs is the buffer's own `write`, and no memory but its text."""
+        self._since = StringIO()
+        #: Take ordinary text.
+        self.append: Callable[[str], object] = self._since.write
+
+    def _settle(self) -> None:
+        """End the text since the last marker: it is a part."""
+        if text := self._since.getvalue():
+            self._parts.append(text)
+            self._size += len(text)
+            self._collect()
 
     def append_marker(self, marker: Marker) -> None:
         """Take a real marker that is data."""
+        self._settle()
         self._parts.append(marker)
         self._size += len(marker)
-        self._joined = len(self._parts)
 
     def append_delimiter(self) -> None:
         """Take a real string delimiter."""
+        self._settle()
         self._delimiters.append(self._size)
         self._delimiter_parts.append(len(self._parts))
         self.append_marker(DELIMITER)
 
     def source(self) -> str:
         """The whole body as written."""
+        self._settle()
         return "".join(self._parts)
 
     def as_text(self) -> str:
         """The body as content: delimiters written as ordinary quotes, other real markers left out."""
+        self._settle()
         return "".join(
             '"' if part is DELIMITER else part
             for part in self._parts
@@ -129,6 +138,7 @@ class BodyLexer:
         """
         if self._open is None:
             return None
+        self._settle()
         first = self._delimiter_parts[self._open.opener]
         closers = "".join(_CLOSER_OF[opener] for opener in reversed(self._stack))
         for index in range(first + 1, len(self._parts)):
@@ -142,6 +152,8 @@ class BodyLexer:
             for part in self._parts[:first]:
                 if part is DELIMITER:
                     mended.append_delimiter()
+                elif isinstance(part, Marker):
+                    mended.append_marker(part)
                 else:
                     mended.append(part)
             mended.append_delimiter()
@@ -159,9 +171,10 @@ class BodyLexer:
         return self._cut(0)
 
     def _take(self, first_part: int) -> None:
+        self._settle()
         self._text = "".join(self._parts[first_part:])
         self._base = self._size - len(self._text)
-        self._lexed = self._joined = len(self._parts)
+        self._lexed = len(self._parts)
         self._bare = self._solid = 0
 
     def _cut(self, position: int) -> bool:

@@ -73,6 +73,7 @@ class MarkerReader:
         self, marker_ids: Mapping[str, int] | None, decode: Callable[[int], str] | None, *, in_text: bool = True
     ) -> None:
         self._by_id = {id_: _BY_TEXT[text] for text, id_ in (marker_ids or {}).items() if text in _BY_TEXT}
+        self._lacks_markers = frozenset(self._by_id).isdisjoint
         self._decode = decode
         self._in_text = in_text
         #: What the text still owes, look-alikes too.
@@ -84,7 +85,7 @@ class MarkerReader:
         """Whether the delta is one piece of ordinary text, by a test that costs next to nothing."""
         if self._held or self._awaited:
             return False
-        return self._by_id.keys().isdisjoint(token_ids) if self._by_id and token_ids else "<" not in text
+        return self._lacks_markers(token_ids) if token_ids and self._by_id else "<" not in text
 
     def read(self, text: str, token_ids: Sequence[int] | None) -> Sequence[str]:
         """The delta's pieces, in order; the start of an unfinished marker is held for the next delta."""
@@ -93,6 +94,10 @@ class MarkerReader:
             return (text,) if text else ()
         if not by_id or not (token_ids or self._awaited):
             return self._split(text, None, ())
+        if token_ids and len(token_ids) == 1 and not (self._held or self._awaited):
+            marker = by_id[token_ids[0]]
+            if text == marker:
+                return (marker,)
         if not self._in_text:
             return self._place(text, token_ids or ())
         return self._split(text, [by_id[id_] for id_ in token_ids or () if id_ in by_id], token_ids or ())

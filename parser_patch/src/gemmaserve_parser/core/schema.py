@@ -93,7 +93,9 @@ class Schema:
         alternatives: Sequence[_Alternative],
         text_of: Callable[[tuple[int, int]], str],
     ) -> dict[str, Json]:
-        chosen = max(alternatives, key=lambda alternative: _fit(alternative, value), default={})
+        chosen = alternatives[0] if alternatives else {}
+        if len(alternatives) > 1:
+            chosen = max(alternatives, key=lambda alternative: _fit(alternative, value))
         return {key: self._coerce(item, _property(chosen, key), text_of) for key, item in value.items()}
 
     def _array(
