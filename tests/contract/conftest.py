@@ -100,7 +100,7 @@ def start_operator(operator_kubeconfig, tmp_path_factory):
 def operator(start_operator, kubelet):
     """An operator that looks after all namespaces for as long as the module's tests run."""
     with start_operator() as running:
-        eventually(lambda: "working" in running.log.read_text(), "the operator works", show=running.log.read_text)
+        eventually(lambda: "working" in running.log.read_text(), "the operator works", 120, show=running.log.read_text)
         yield running
         assert running.exit_code is None, running.log.read_text()
 

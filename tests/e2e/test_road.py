@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import openai
@@ -11,7 +12,7 @@ import pytest
 
 from localcluster import Cluster
 from localcluster.demo import road, stream
-from localcluster.demo.watch import Look, Watch
+from localcluster.demo.watch import Json, Look, Watch
 from localcluster.images.build import PushedImage, push_image
 from localcluster.images.shell import CommandError
 
@@ -117,9 +118,22 @@ def test_upstream_s_parser_never_gets_traffic(cluster: Cluster, watch: Watch, se
     ] == []
     assert_three_whole_calls(road.reach(cluster, watch.name))
 
-    # A deceived parser gate: its Job now says that all has passed, and pods of upstream's parser start.
+    # Going back to what serves deletes the candidate and nothing else.
+    road.apply(cluster, road.read_example(serving_image))
+    watch.until(lambda look: look.ready, "the old spec to be Ready again", 60)
+    assert watch.looks[-1].resource["status"]["activeRevision"]["name"] == old
+
+
+def test_behind_a_deceived_gate_upstream_s_parser_is_held_by_the_live_gate(
+    cluster: Cluster, watch: Watch, serving_image: PushedImage
+) -> None:
+    assert cluster.registry is not None
+    road.apply(cluster, road.read_example(push_image("demo", cluster.registry, parser="upstream", skip_smoke=True)))
+    old = watch.looks[-1].resource["status"]["activeRevision"]["name"]
+    look = watch.until(lambda look: look.condition("ParserVerified").get("status") == "False", "the gate to fail", 300)
+    candidate = look.resource["status"]["candidateRevision"]["name"]
+    gate = f"{watch.name}-{candidate}-gate"
     record = {"parser": "gemma4_atomic", "passed": 1, "failed": 0, "total": 1}
-    gate = f"{watch.name}-{look.resource['status']['candidateRevision']['name']}-gate"
     cluster.kubectl("annotate", "job", gate, "--overwrite", f"gemmaserve.dev/verification={json.dumps(record)}")
 
     def held(look: Look) -> bool:
@@ -128,29 +142,35 @@ def test_upstream_s_parser_never_gets_traffic(cluster: Cluster, watch: Watch, se
 
     look = watch.until(held, "the live gate to fail", ROLLOUT_TIMEOUT)
     assert look.condition("ParserVerified")["status"] == "True"
-    condition = look.condition("LiveVerified")
-    assert condition["reason"] == "LiveCheckFailed"
-    assert "one-delta-per-call" in condition["message"]
+    assert look.condition("LiveVerified")["reason"] == "LiveCheckFailed"
+    assert "one-delta-per-call" in look.condition("LiveVerified")["message"]
     failures = look.resource["status"]["candidateRevision"]["verification"]["live"]["failures"]
     assert "one-delta-per-call" in [failure["name"] for failure in failures]
-    watch.until(lambda look: not candidates_pods(look, old), "the held revision's pods to go", 120)
-    assert not any(endpoints_of_others(look, watch.name, old) for look in watch.looks[-30:])
+    watch.until(lambda look: held(look) and not pods_of(look, candidate), "the held revision's pods to go", 120)
     assert_three_whole_calls(road.reach(cluster, watch.name))
 
-    # Going back to what serves deletes the candidate and nothing else.
+    cluster.kubectl("delete", "job", gate)
     road.apply(cluster, road.read_example(serving_image))
     watch.until(lambda look: look.ready, "the old spec to be Ready again", 60)
     assert watch.looks[-1].resource["status"]["activeRevision"]["name"] == old
 
 
-def candidates_pods(look: Look, active: str) -> list[str]:
-    """Serving pods of any revision but the active one."""
-    labels = {pod["metadata"]["name"]: pod["metadata"]["labels"] for pod in look.of_kind("Pod")}
-    return [
-        name
-        for name, own in labels.items()
-        if own.get("app.kubernetes.io/component") == "server" and own["gemmaserve.dev/revision"] != active
-    ]
+def pods_of(look: Look, revision: str) -> list[Json]:
+    """Serving pods of a revision, those that are told to stop too."""
+    wanted = {"app.kubernetes.io/component": "server", "gemmaserve.dev/revision": revision}
+    return [pod for pod in look.of_kind("Pod") if wanted.items() <= pod["metadata"]["labels"].items()]
+
+
+def leaving(look: Look, revision: str) -> bool:
+    """Whether all pods of a revision, of which there is one at least, are told to stop."""
+    pods = pods_of(look, revision)
+    return bool(pods) and all("deletionTimestamp" in pod["metadata"] for pod in pods)
+
+
+def long_stream(url: str) -> str:
+    """Everything that one request for as much text as the context holds streams, in eight answers at once."""
+    body = {"model": "gemma-4", "prompt": "a", "max_tokens": 3900, "n": 8, "ignore_eos": True, "stream": True}
+    return httpx.post(f"{url}/v1/completions", json=body, timeout=ROLLOUT_TIMEOUT).text
 
 
 def endpoints_of_others(look: Look, service: str, revision: str) -> list[str]:
@@ -194,14 +214,21 @@ def test_a_new_revision_takes_over_behind_the_gate(cluster: Cluster, watch: Watc
     old = watch.looks[-1].resource["status"]["activeRevision"]["name"]
     resource = road.read_example(serving_image)
     resource["spec"]["engine"]["maxModelLen"] = 2048
+    resource["spec"]["rollout"] = {"scaleDownDelaySeconds": 10}
     road.apply(cluster, resource)
 
     def moved(look: Look) -> bool:
         assert look.endpoints(watch.name), "the Service must never be without an endpoint"
         return look.ready and look.resource["status"]["activeRevision"]["name"] != old
 
-    watch.until(moved, "the new revision to serve", ROLLOUT_TIMEOUT)
-    assert_three_whole_calls(road.reach(cluster, watch.name))
+    look = watch.until(moved, "the new revision to serve", ROLLOUT_TIMEOUT)
+    (pod,) = pods_of(look, old)
+    with ThreadPoolExecutor(1) as pool:
+        stream_of_old = pool.submit(long_stream, f"http://{pod['status']['podIP']}:8000")
+        watch.until(lambda look: leaving(look, old), "the old pod to be told to stop", 120)
+        assert not stream_of_old.done(), "the stream must still run when its pod is told to stop"
+        assert_three_whole_calls(road.reach(cluster, watch.name))
+        assert stream_of_old.result(timeout=ROLLOUT_TIMEOUT).endswith("data: [DONE]\n\n"), "the stream was cut off"
     watch.until(
         lambda look: all(
             item["metadata"]["labels"]["gemmaserve.dev/revision"] != old for item in look.of_kind("Deployment")
