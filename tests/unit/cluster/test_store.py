@@ -1,6 +1,7 @@
 """Whatever order watches, lists and answers arrive in, the store holds the newest and no ghosts."""
 
 import itertools
+import json
 
 import pytest
 
@@ -28,6 +29,17 @@ def test_older_never_replaces_newer(store):
     assert not store.put(JOB, at(11, child(note="old")))
     assert not store.put(JOB, at(12, child(note="same")))
     assert store.get(JOB, "team", "gemma4-x-gate")["metadata"]["note"] == "new"
+
+
+def test_strings_that_recur_are_held_once(store):
+    """A thousand resources have ten thousand objects, whose keys, labels and images are mostly the same."""
+    for name in ("a", "b"):
+        text = json.dumps(at(12, child(name=name, labels={"app": "gemma4"}), name))
+        store.put(JOB, json.loads(text))
+    first, second = (store.get(JOB, "team", name)["metadata"] for name in ("a", "b"))
+    keys = [next(key for key in metadata if key == "labels") for metadata in (first, second)]
+    assert keys[0] is keys[1]
+    assert first["labels"]["app"] is second["labels"]["app"]
 
 
 def test_versions_are_numbers(store):

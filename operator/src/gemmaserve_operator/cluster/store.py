@@ -5,11 +5,12 @@ grows with every write of a kind: Kubernetes 1.35, KEP-5504), and what was delet
 event.
 """
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from gemmaserve_operator.cluster.gates import GateIndex
 from gemmaserve_operator.cluster.kinds import (
@@ -185,6 +186,21 @@ class Store:
 
 
 def _slim(kind: Kind, obj: Json) -> Json:
-    """The object without managedFields, half of its size; list items get the kind that they lack."""
+    """The object without managedFields, its strings shared: a quarter of its size.
+
+    Items of lists get the kind that they lack.
+    """
     metadata = {field: value for field, value in obj["metadata"].items() if field != "managedFields"}
-    return {**obj, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+    slim: Json = _share({**obj, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata})
+    return slim
+
+
+def _share(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    """The same with each string held once in the process: keys, labels and images recur in thousands of objects."""
+    if isinstance(value, str):
+        return sys.intern(value)
+    if isinstance(value, dict):
+        return {sys.intern(key): _share(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_share(item) for item in value]
+    return value
