@@ -11,10 +11,8 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+from importlib import import_module  # of a client only where it is used: each takes seconds to import
 from pathlib import Path
-
-import anthropic
-import openai
 
 RESULT = "done"
 MODEL = "gemma-4"
@@ -26,7 +24,7 @@ class OpenAIChat:
     """`chat.completions.create(stream=True)` and its users' own loop: fragments are put together by index."""
 
     def __init__(self, url, scenario):
-        self.client = openai.OpenAI(base_url=f"{url}/v1", **LIMITS)
+        self.client = import_module("openai").OpenAI(base_url=f"{url}/v1", **LIMITS)
         self.tools = [{"type": "function", "function": tool} for tool in scenario["tools"]]
         self.messages = [{"role": "user", "content": scenario["prompt"]}]
 
@@ -85,7 +83,7 @@ class OpenAIResponses:
     """`responses.stream()`."""
 
     def __init__(self, url, scenario):
-        self.client = openai.OpenAI(base_url=f"{url}/v1", **LIMITS)
+        self.client = import_module("openai").OpenAI(base_url=f"{url}/v1", **LIMITS)
         self.tools = [{"type": "function", "strict": False, **tool} for tool in scenario["tools"]]
         self.input = [{"role": "user", "content": scenario["prompt"]}]
 
@@ -122,7 +120,7 @@ class AnthropicMessages:
     """`messages.stream()`."""
 
     def __init__(self, url, scenario):
-        self.client = anthropic.Anthropic(base_url=url, **LIMITS)
+        self.client = import_module("anthropic").Anthropic(base_url=url, **LIMITS)
         self.tools = [
             {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]}
             for tool in scenario["tools"]
