@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 _HERE = Path(__file__).parent
@@ -18,12 +19,20 @@ class OperatorProcess:
         log: File to write to.
         flags: Flags of `gemmaserve-operator run`; the last of one name counts.
         crash_after: Die on the spot after so many writes.
+        script: A Python file with arguments that runs the operator in a way of its own.
     """
 
-    def __init__(self, kubeconfig: Path, log: Path, *flags: str, crash_after: int | None = None):
-        program = [sys.executable, "-m", "gemmaserve_operator", "run"]
+    def __init__(
+        self,
+        kubeconfig: Path,
+        log: Path,
+        *flags: str,
+        crash_after: int | None = None,
+        script: Sequence[str | Path] | None = None,
+    ):
         if crash_after is not None:
-            program = [sys.executable, str(_HERE / "crashing_operator.py"), str(crash_after)]
+            script = [_HERE / "crashing_operator.py", str(crash_after)]
+        program = [sys.executable, *(script or ["-m", "gemmaserve_operator", "run"])]
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -43,6 +52,9 @@ class OperatorProcess:
     def exit_code(self):
         """None while it runs."""
         return self._process.poll()
+
+    def signal(self, number: signal.Signals):
+        self._process.send_signal(number)
 
     def wait(self, timeout: float) -> int:
         return self._process.wait(timeout)
