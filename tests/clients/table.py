@@ -117,10 +117,10 @@ def _cell(record: Record, client: Client, parser: str, version: str) -> str:
     broken = [(scenario, interval) for interval, found in ran.items() for scenario, wrong in found.items() if wrong]
     missing = "".join(f" (not run by {interval})" for interval in INTERVALS if interval not in ran)
     if not broken:
-        return f"all {total} right{missing}"
+        return f"{total} of {total} right{missing}"
     names = dict.fromkeys(scenario for scenario, _interval in broken)
     listed = ", ".join(f"{name} ({_by(broken, name)})" for name in names)
-    return f"**{len(broken)} of {total} break**: {listed}{missing}"
+    return f"**{total - len(broken)} of {total} right**; breaks: {listed}{missing}"
 
 
 def _by(broken: list[tuple[str, int]], scenario: str) -> str:
