@@ -50,16 +50,16 @@ def a_withheld_call_does_not_silence_the_stream(server: Server) -> None:
 
 
 def _costs(parser: object, request: object, deltas: Sequence[Delta]) -> tuple[float, float]:
-    """Seconds a delta, early and late."""
+    """Seconds a delta, early and late, of this thread's own time: the gate's node may be busy with other things."""
     parse = parser.parse_delta  # type: ignore[attr-defined]
     further = {"finished": False} if "finished" in parse.__code__.co_varnames else {}
-    begun = time.perf_counter()
+    begun = time.thread_time()
     times: list[float] = []
     for delta in deltas[:-1]:
-        start = time.perf_counter()
+        start = time.thread_time()
         parse(delta.text, [*delta.token_ids], request, None, **further)
-        times.append(time.perf_counter() - start)
-        if time.perf_counter() - begun > _ALLOWED_SECONDS:
+        times.append(time.thread_time() - start)
+        if time.thread_time() - begun > _ALLOWED_SECONDS:
             raise AssertionError(f"expected {len(deltas)} deltas in {_ALLOWED_SECONDS:.0f} s, got {len(times)}")
     early, late = times[100 : 100 + _MEASURED], times[-_MEASURED:]
     return sorted(early)[len(early) // 2], sorted(late)[len(late) // 2]
