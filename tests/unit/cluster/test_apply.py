@@ -115,6 +115,13 @@ async def test_a_webhook_that_does_not_answer_is_a_refusal(writer, resource, cli
     assert refusal.code == 500
 
 
+async def test_a_body_that_breaks_the_schema_is_a_refusal_although_it_is_a_500(writer, resource, client):
+    words = "failed to create typed patch object (a/b; batch/v1, Kind=Job): .spec.affinity: expected map, got &{x}"
+    client.failures["apply"] = [ApiError(500, words)]
+    refusal = await writer.carry_out(resource, Apply(child(), "create", creates=True))
+    assert refusal.message == words
+
+
 def deletion(obj):
     return Delete("batch/v1", "Job", obj["metadata"]["name"], obj["metadata"]["uid"], "not wanted")
 

@@ -30,6 +30,8 @@ PAGE: Final = 500
 """Objects in one page of a list."""
 _BACKOFF: Final = Backoff(first=0.2, cap=5.0)
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
+_UNREADABLE: Final = "failed to create typed patch object"
+"""What the API server answers, with 500, to a server-side apply that breaks the kind's schema: it will again."""
 SESSION: Final = {"trust_env": False}
 """aiohttp's own way of trusting the environment reads ~/.netrc in a thread before every single request."""
 _MANAGER: Final = {"fieldManager": names.FIELD_MANAGER}
@@ -55,7 +57,7 @@ class ApiError(Exception):
     @property
     def passing(self) -> bool:
         """Whether the same request may succeed later."""
-        return self.code == 0 or self.code in _PASSING
+        return self.code == 0 or (self.code in _PASSING and _UNREADABLE not in self.message)
 
 
 @dataclass(frozen=True, slots=True)
