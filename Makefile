@@ -36,7 +36,7 @@ lint: venv ## ruff, mypy, import-linter
 
 unit: venv ## unit and property tests (seconds)
 	@echo "==> unit tests"
-	@$(PYTEST) -q -n auto tests/unit tests/parser/core tests/parser/harmony tests/parser/adapters tests/parser/test_drain.py tests/toolstream -m "not vllm"
+	@$(PYTEST) -q -n auto tests/unit tests/parser/core tests/parser/harmony tests/parser/adapters tests/parser/test_drain.py tests/toolstream tests/clients/test_judging.py -m "not vllm"
 
 fuzz: venv ## the parser's properties on 100,000 random examples each (half an hour; FUZZ_EXAMPLES=1000 for less)
 	@echo "==> $${FUZZ_EXAMPLES:-100000} examples of each property"
