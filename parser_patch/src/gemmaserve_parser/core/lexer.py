@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from io import StringIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gemmaserve_parser.core.escapes import unescape
 from gemmaserve_parser.core.markers import CALL_CLOSE, DELIMITER, Marker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PUNCTUATION = "punctuation"  # one of { } [ ] ( ) , : =
 BARE = "bare"  # a run of anything else, not stripped
@@ -31,6 +27,9 @@ _QUOTE_OR_ESCAPE = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 _KEY_AHEAD = re.compile(r"[\w.$-]{1,64}\s*[:=]")
 _PAIR_AHEAD = re.compile(r"""\s*(?:[}\])"',]|[^{}"<]{1,128}?(?:[:=]|<\|"\|>\s*[:=]))""")
 _SEPARATOR_AHEAD = re.compile(r"\s*[:=]")
+#: So many small deltas are kept before they are joined: a string of four characters takes 53 bytes.
+_PIECES_KEPT = 256
+
 _NOT_SPACE = re.compile(r"\S")
 
 
@@ -63,7 +62,8 @@ class BodyLexer:
         self.unclosed_quote = False
         self._parts: list[str] = []  # each a marker, or the text between two
         self._size = 0  # of the parts, in characters
-        self._collect()
+        self._pieces: list[str] = []  # of the text since the last part, the latest of them
+        self._joined: list[str] = []  # and those before, joined
         self._delimiters: list[int] = []  # offsets in the body
         self._delimiter_parts: list[int] = []  # the same delimiters as indices of _parts
         self._lexed = 0  # how many parts are cut
@@ -80,18 +80,22 @@ class BodyLexer:
         self._at_key = False
         self._hopeless: set[str] = set()
 
-    def _collect(self) -> None:
-        """Begin the text after a marker. What a delta costs is the buffer's own `write`, and no memory but its text."""
-        self._since = StringIO()
-        #: Take ordinary text.
-        self.append: Callable[[str], object] = self._since.write
+    def append(self, text: str) -> None:
+        """Take ordinary text."""
+        pieces = self._pieces
+        pieces.append(text)
+        if len(pieces) == _PIECES_KEPT:
+            self._joined.append("".join(pieces))
+            pieces.clear()
 
     def _settle(self) -> None:
         """End the text since the last marker: it is a part."""
-        if text := self._since.getvalue():
+        if self._pieces or self._joined:
+            text = "".join((*self._joined, *self._pieces))
+            self._joined.clear()
+            self._pieces.clear()
             self._parts.append(text)
             self._size += len(text)
-            self._collect()
 
     def append_marker(self, marker: Marker) -> None:
         """Take a real marker that is data."""
