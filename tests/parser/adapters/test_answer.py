@@ -1,5 +1,7 @@
 """What may leave together, and when an empty delta is due (contract rules 6 and 10)."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from gemmaserve_parser.adapters import answer
@@ -96,3 +98,16 @@ def test_ids_are_fresh():
     ids = {answer.new_call_id() for _ in range(1000)}
     assert len(ids) == 1000
     assert all(id_.startswith("chatcmpl-tool-") for id_ in ids)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_of_a_tool_its_name_and_parameters_are_read_without_copying_them(nested):
+    parameters = {"type": "object"}
+    function = SimpleNamespace(name="f", parameters=parameters, description="d")
+    read = answer.as_dict(SimpleNamespace(function=function) if nested else function)
+    assert read["name"] == "f"
+    assert read["parameters"] is parameters
+
+
+def test_a_tool_that_is_no_function_has_no_name():
+    assert answer.as_dict(SimpleNamespace(type="web_search")) == {"name": None, "parameters": None}

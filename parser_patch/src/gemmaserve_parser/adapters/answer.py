@@ -67,7 +67,7 @@ class Answer:
         self, tokenizer: Any, request: Any, *, reasoning: bool, prompt_token_ids: Sequence[int] | None = None
     ) -> None:
         ids = marker_ids(tokenizer)
-        tools = [_as_dict(tool) for tool in getattr(request, "tools", None) or ()]
+        tools = [as_dict(tool) for tool in getattr(request, "tools", None) or ()]
         self._scanner = Gemma4Scanner(
             tools,
             calls=bool(tools) and getattr(request, "tool_choice", None) != "none",
@@ -148,8 +148,12 @@ def calls(events: Iterable[Event]) -> list[ToolCall]:
     return [event for event in events if isinstance(event, ToolCall)]
 
 
-def _as_dict(tool: Any) -> Mapping[str, Any]:
-    return tool if isinstance(tool, dict) else dict(tool.model_dump())
+def as_dict(tool: Any) -> Mapping[str, Any]:
+    """A tool in the scanner's shape; of vLLM's own types only what it reads, since a dump copies the whole schema."""
+    if isinstance(tool, dict):
+        return tool
+    function = getattr(tool, "function", tool)
+    return {"name": getattr(function, "name", None), "parameters": getattr(function, "parameters", None)}
 
 
 def _ends_in_thought(prompt: Sequence[int], ids: Mapping[str, int]) -> bool:

@@ -7,6 +7,7 @@ import importlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from gemmaserve_parser.adapters.answer import as_dict
 from gemmaserve_parser.core.events import Reasoning
 from gemmaserve_parser.core.harmony import MARKERS, HarmonyScanner
 
@@ -31,7 +32,7 @@ def marker_ids(encoding: Any) -> Mapping[str, int]:
 
 def as_dicts(tools: Any) -> list[Mapping[str, Any]]:
     """A request's tools as plain dicts."""
-    return [tool if isinstance(tool, dict) else tool.model_dump() for tool in tools or ()]
+    return [as_dict(tool) for tool in tools or ()]
 
 
 class Tokens:
