@@ -84,5 +84,7 @@ def _tool_problem(tool: str, state: Mapping[str, Any]) -> str | None:
     """What opencode says of a tool that it could not run; or that a file's words did not come."""
     if state["status"] != "completed":
         return f"tool {tool}: {state.get('error')}"
+    if tool == "invalid":  # where opencode sends a call whose arguments it cannot read
+        return str(state["output"])
     name = Path(state["input"].get("filePath", "")).name
     return None if name in FILES and FILES[name].strip() in state["output"] else f"tool {tool} gave {state['output']}"

@@ -19,7 +19,10 @@ const ai = await load(CORE[version]);
 const { createOpenAICompatible } = await load(`openai-compatible-${version}`);
 const provider = createOpenAICompatible({ name: "gemmaserve", baseURL: `${url}/v1`, apiKey: "none" });
 
-const say = (error) => (error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error));
+function say(error) {
+  if (error instanceof Error) return `${error.name}: ${error.message}`;
+  return typeof error === "string" ? error : JSON.stringify(error);
+}
 
 // The tools of a scenario; each call that the SDK makes of one is added to `calls`.
 function toolsOf(scenario, calls) {
