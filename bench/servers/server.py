@@ -25,7 +25,7 @@ from localcluster.tinymodel import checkpoint
 HERE = Path(__file__).resolve().parent
 MODEL_NAME = "tiny-gemma4-scripted"
 STREAMS = 1000
-START_SECONDS = 900
+START_SECONDS = 1800
 STOP_SECONDS = 30
 ARGUMENTS = (
     f"--served-model-name={MODEL_NAME}",
