@@ -13,6 +13,7 @@ from tests.contract.conftest import (  # noqa: F401 - fixtures are found by thei
     kubelet,
     new_namespace,
     operator_kubeconfig,
+    rendered,
 )
 from tests.contract.operator_process import OperatorProcess
 

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Final
@@ -130,14 +131,14 @@ class LostAnswers(Fault):
 
 @dataclass
 class Code(Fault):
-    """An HTTP status for every request, or for one write in so many."""
+    """An HTTP status for every request, or for one write in so many, at random: turns would fall into step."""
 
     code: int
     one_write_in: int | None = None
-    count: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    dice: random.Random = field(default_factory=lambda: random.Random(1))
 
     async def before(self, seen):
-        if self.one_write_in is not None and (not seen.writes or next(self.count) % self.one_write_in):
+        if self.one_write_in is not None and (not seen.writes or self.dice.randrange(self.one_write_in)):
             return None
         return error(self.code, **({"Retry-After": "1"} if self.code == 429 else {}))
 

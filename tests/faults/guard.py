@@ -9,11 +9,11 @@ from tests.contract.kube import Kube
 from gemmaserve_operator.api import names
 from gemmaserve_operator.cluster.kinds import DEPLOYMENT, ENDPOINT_SLICE, POD, SERVICE
 
-_PERIOD = 0.1
+_PERIOD = 0.2
 
 
 class Guard:
-    """Looks at a namespace ten times a second until stopped; `complaints` says what it has seen.
+    """Looks at a namespace five times a second until stopped; `complaints` says what it has seen.
 
     Args:
         kube: To look with, past the proxy.

@@ -119,7 +119,8 @@ class FaultProxy:
         elif fault.listens and not before.listens:
             await self._listen()
         for watch in self._watches:
-            self._limit(watch)
+            if not watch.timeout.expired():
+                self._limit(watch)
 
     def _limit(self, watch: _Watch):
         seconds = self._fault.watch_seconds

@@ -26,7 +26,7 @@ passes only if
 
 - all three end as they should: the first on its new image, the second on its old one and saying which regression
   failed, the third serving;
-- at no moment, looked at ten times a second past the fault, was a Service directed at a revision without a passed
+- at no moment, looked at five times a second past the fault, was a Service directed at a revision without a passed
   gate, was there a serving pod of the failing image, or was there nothing ready behind a Service that had served;
 - at most {tries} writes were tried (an undisturbed run makes about {undisturbed}), and none at all once the end was
   reached.

@@ -82,7 +82,7 @@ class Scenario:
         """Seconds from `since` until everything is as it is to be."""
         deadline = time.monotonic() + timeout
         while (missing := self.missing) and time.monotonic() < deadline:
-            time.sleep(0.1)
+            time.sleep(0.2)
         assert not missing, f"not within {timeout:.0f} s: {missing}\n{self._show()}"
         return time.monotonic() - since
 

@@ -1,6 +1,7 @@
 """The operator with a wall clock that jumps: `skewed_operator.py FLAGS...`.
 
-Each look at the clock is an hour ahead, right, or an hour behind, in turn. Monotonic clocks are as they are.
+Each look at the clock is twenty minutes ahead, right, or as much behind, in turn: less than the deadline of a rollout.
+Monotonic clocks are as they are.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from gemmaserve_operator.runtime.app import run
 from gemmaserve_operator.runtime.logs import set_up_logging
 from gemmaserve_operator.runtime.settings import add_settings, read_settings
 
-OFFSETS = itertools.cycle([timedelta(hours=1), timedelta(), timedelta(hours=-1)])
+OFFSETS = itertools.cycle([timedelta(minutes=20), timedelta(), timedelta(minutes=-20)])
 
 
 class JumpingClock(datetime):

@@ -36,7 +36,7 @@ def _every(code: int, happens: str, *, ends: bool = False) -> Row:
 
 
 def _some(code: int, happens: str = GOES_ON) -> Row:
-    return Row(f"every third write gets {code}", happens, lambda: Code(code, one_write_in=3))
+    return Row(f"one write in three gets {code}", happens, lambda: Code(code, one_write_in=3))
 
 
 REFUSED = "shows it as a condition, tries again, later each time"

@@ -33,7 +33,7 @@ def test_stopped_again_and_again(scenario, tell):
     scenario.begin()
     for _ in range(5):
         time.sleep(1.5)
-        assert scenario.supervisor.process.stop() == 0
+        assert scenario.supervisor.process.stop() in (0, -signal.SIGTERM), "the latter before it has begun to work"
     since = time.monotonic()
     seconds = scenario.until_recovered(since, 60)
     scenario.until_at_rest()
@@ -139,10 +139,10 @@ def test_a_leader_that_cannot_renew(build, start, tell):
 
 
 def test_a_clock_that_jumps(build, start, tell):
-    """Ahead and back by an hour at each look: what is waited for may take longer; nothing else changes."""
+    """Ahead and back by less than a rollout's deadline: what is waited for may take longer; nothing else changes."""
     scenario = build(lambda *flags: start(*flags, script=[HERE / "skewed_operator.py"]))
     scenario.begin()
     seconds = scenario.until_recovered(scenario.started, 60)
     scenario.until_at_rest()
     assert not scenario.supervisor.restarts
-    tell(scenario, "the clock jumps an hour ahead and back at each look", "goes on", seconds, lasting=True)
+    tell(scenario, "the clock jumps 20 minutes ahead and back at each look", "goes on", seconds, lasting=True)

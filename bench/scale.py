@@ -1,8 +1,8 @@
 """What many GemmaServes cost the operator, beside as many bare objects on the same cluster in the same run.
 
-    .venv/bin/python bench/operator.py                          # 200 resources
-    .venv/bin/python bench/operator.py --resources 1000 --json results.json
-    .venv/bin/python bench/operator.py --gates 1000             # all gates at once
+    .venv/bin/python bench/scale.py                          # 200 resources
+    .venv/bin/python bench/scale.py --resources 1000 --json results.json
+    .venv/bin/python bench/scale.py --gates 1000             # all gates at once
 
 A real API server with real controllers; nodes and pods are kwok's (tests/scale/kwok-stages.yaml): a gate passes as
 soon as its pod is scheduled, a serving pod is ready at once. Each GemmaServe has an image digest of its own and so a
@@ -25,7 +25,7 @@ import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from operator_cluster import CHILDREN, Api, Counter, bare_objects, gemmaserve, nodes
+from scale_cluster import CHILDREN, Api, Counter, bare_objects, gemmaserve, nodes
 
 from localcluster import Cluster, program
 
