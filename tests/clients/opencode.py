@@ -16,7 +16,11 @@ SECONDS = 300
 
 
 def run(program: Path, url: str, scenario: Scenario, folder: Path) -> Mapping[str, Any]:
-    """What the user gets out of the session: `text`, `calls`, `finish`, `answer` and `error`."""
+    """What the user gets out of the session: `text`, `calls`, `finish`, `answer` and `error`.
+
+    Raises:
+        RuntimeError: the time was up.
+    """
     project, home = folder / "project", folder / "home"
     home.mkdir(parents=True)
     project.mkdir()
@@ -42,8 +46,8 @@ def run(program: Path, url: str, scenario: Scenario, folder: Path) -> Mapping[st
             timeout=SECONDS,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        return {**_read([]), "error": f"no end within {SECONDS} s"}
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"opencode: no end within {SECONDS} s; is the machine busy?") from error
     outcome = _read(json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
     if done.returncode and not outcome["error"]:
         outcome["error"] = f"exit code {done.returncode}: {done.stderr[-500:]}"

@@ -17,7 +17,7 @@ from pathlib import Path
 RESULT = "done"
 MODEL = "gemma-4"
 MAX_TOKENS = 1000
-LIMITS = {"api_key": "none", "timeout": 60, "max_retries": 0}
+LIMITS = {"api_key": "none", "timeout": 200, "max_retries": 0}
 
 
 class OpenAIChat:
