@@ -92,7 +92,7 @@ def render(record: Record) -> str:
     for client in CLIENTS:
         cells = [_cell(record, client, parser, version) for parser, version in pairs]
         lines.append(f"| {_label(client)} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *_said(record), ""])
+    return "\n".join([*lines, "", *_not_run(record), *_said(record), ""])
 
 
 def _label(client: Client) -> str:
@@ -106,25 +106,39 @@ def _package(name: str, version: str) -> str:
 
 
 def _cell(record: Record, client: Client, parser: str, version: str) -> str:
-    """How many sessions were right, and at how many tokens a chunk which scenario broke."""
-    tried = {
-        interval: record.get(str(Server(parser, version, interval)), {}).get(client.name) for interval in INTERVALS
-    }
-    ran = {interval: found for interval, found in tried.items() if found is not None}
+    """How many sessions were right, and which scenarios broke; at how many tokens a chunk, if not at all of them."""
+    found = {interval: _found(record, Server(parser, version, interval), client) for interval in INTERVALS}
+    ran = [interval for interval in INTERVALS if found[interval]]
+    broken: dict[str, list[int]] = {}
+    for interval in ran:
+        for scenario, wrong in found[interval].items():
+            if wrong is not None:
+                broken.setdefault(scenario, []).append(interval)
+    total, bad = sum(map(len, found.values())), sum(map(len, broken.values()))
     if not ran:
         return "not run"
-    total = sum(map(len, ran.values()))
-    broken = [(scenario, interval) for interval, found in ran.items() for scenario, wrong in found.items() if wrong]
-    missing = "".join(f" (not run by {interval})" for interval in INTERVALS if interval not in ran)
     if not broken:
-        return f"{total} of {total} right{missing}"
-    names = dict.fromkeys(scenario for scenario, _interval in broken)
-    listed = ", ".join(f"{name} ({_by(broken, name)})" for name in names)
-    return f"**{total - len(broken)} of {total} right**; breaks: {listed}{missing}"
+        return f"{total} of {total} right"
+    listed = ", ".join(name if by == ran else f"{name} ({_by(by)})" for name, by in broken.items())
+    return f"**{total - bad} of {total} right**; breaks: {listed}"
 
 
-def _by(broken: list[tuple[str, int]], scenario: str) -> str:
-    return "by " + " and ".join(str(interval) for name, interval in broken if name == scenario)
+def _found(record: Record, server: Server, client: Client) -> dict[str, str | None]:
+    return record.get(str(server), {}).get(client.name, {})
+
+
+def _by(intervals: list[int]) -> str:
+    return "by " + " and ".join(map(str, intervals))
+
+
+def _not_run(record: Record) -> list[str]:
+    missing = []
+    for server in SERVERS:
+        clients = [client.name for client in CLIENTS if not _found(record, server, client)]
+        if clients:
+            listed = "" if len(clients) == len(CLIENTS) else f" with {', '.join(clients)}"
+            missing.append(f"{_server(server)}{listed}")
+    return [f"Not run this time: {'; '.join(missing)}.", ""] if missing else []
 
 
 def _said(record: Record) -> list[str]:
@@ -132,7 +146,7 @@ def _said(record: Record) -> list[str]:
     for server in SERVERS:
         for client in CLIENTS:
             told: dict[str, list[str]] = {}
-            for scenario, wrong in record.get(str(server), {}).get(client.name, {}).items():
+            for scenario, wrong in _found(record, server, client).items():
                 if wrong is not None:
                     told.setdefault(wrong, []).append(scenario)
             for wrong, names in told.items():

@@ -60,4 +60,5 @@ def test_the_table_tells_what_broke_and_what_was_not_run() -> None:
     text = table.render({str(by_1): {client.name: {"one call": None}}, str(by_8): {client.name: found}})
     row = next(line for line in text.splitlines() if client.name in line).split(" | ")
     assert row[1:3] == ["not run", "**2 of 3 right**; breaks: three calls (by 8)"]
+    assert f"vLLM 0.32.0, by 1 with {table.CLIENTS[0].name}, " in text
     assert f"| {client.name} | vLLM 0.32.0, by 8 | three calls | `TypeError: a \\| b` |" in text
