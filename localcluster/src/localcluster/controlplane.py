@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from localcluster.certs import Authority
-from localcluster.network import SERVICES_WITHOUT_NODE, Subnet
+from localcluster.network import SERVICES_WITHOUT_NODE
 from localcluster.state import State
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
@@ -48,7 +48,8 @@ def write_control_plane(state: State, authority: Authority) -> None:
     """Certificates, kubeconfigs and configuration files of the control plane; those that are there stay."""
     if not authority.key("service-accounts").exists():
         authority.issue_key("service-accounts")
-    hosts = ["localhost", "127.0.0.1", state.api_host, _services(state).first_service, "kubernetes.default.svc"]
+    hosts = ["localhost", "127.0.0.1", state.api_host, "kubernetes.default.svc"]
+    hosts += [state.subnet.first_service] if state.subnet else []
     authority.issue("apiserver", "kube-apiserver", hosts=[*hosts, "kubernetes", "kubernetes.default"])
     authority.issue("kubelet-client", "kube-apiserver-kubelet-client", organization="system:masters")
     authority.issue("admin", "admin", organization="system:masters")
@@ -116,8 +117,9 @@ def audit_log(state: State) -> Path:
     return state.folder / "logs" / "audit.jsonl"
 
 
-def _services(state: State) -> Subnet:
-    return state.subnet or SERVICES_WITHOUT_NODE
+def _services(state: State) -> str:
+    """The range of ClusterIPs; without a node nothing routes them, and there is room for thousands of Services."""
+    return state.subnet.services if state.subnet else SERVICES_WITHOUT_NODE.whole
 
 
 def _client_rates(state: State) -> dict[str, int]:
@@ -158,7 +160,7 @@ def _apiserver(state: State) -> Component:
     flags: dict[str, object] = {
         "etcd_servers": f"http://127.0.0.1:{state.ports['etcd']}",
         "secure_port": state.ports["apiserver"],
-        "service_cluster_ip_range": _services(state).services,
+        "service_cluster_ip_range": _services(state),
         "authorization_mode": "Node,RBAC",
         "enable_admission_plugins": "NodeRestriction",
         "allow_privileged": True,
