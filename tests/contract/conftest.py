@@ -42,16 +42,22 @@ def kube(cluster):
 
 
 @pytest.fixture(scope="session")
-def installed(cluster):
-    """The chart's CRD, service account and roles, as helm renders them; the name of the service account."""
-    rendered = subprocess.run(
+def rendered():
+    """The chart's objects, as helm renders them."""
+    text = subprocess.run(
         [program("helm"), "template", "gemmaserve", CHART, "--namespace", SYSTEM, *_VALUES],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     ).stdout
-    objects = [document for document in yaml.safe_load_all(rendered) if document and document["kind"] in _NEEDED]
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+@pytest.fixture(scope="session")
+def installed(cluster, rendered):
+    """The chart's CRD, service account and roles; the name of the service account."""
+    objects = [document for document in rendered if document["kind"] in _NEEDED]
     cluster.kubectl("create", "namespace", SYSTEM)
     cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
     cluster.kubectl("wait", "--for=condition=Established", "crd/gemmaserves.gemmaserve.dev", "--timeout=30s")
