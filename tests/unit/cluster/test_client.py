@@ -89,13 +89,17 @@ async def test_deletes_one_uid_and_what_it_owns_in_the_background(script, client
     assert script.requests[0][3] == {"propagationPolicy": "Background", "preconditions": {"uid": "u1"}}
 
 
+def _item(name):
+    return {"metadata": {"name": name, "managedFields": [{"manager": "somebody"}]}}
+
+
 async def test_lists_page_by_page(script, client):
     script.answers = [
-        (200, {"metadata": {"resourceVersion": "7", "continue": "next"}, "items": [1, 2]}),
-        (200, {"metadata": {"resourceVersion": "7"}, "items": [3]}),
+        (200, {"metadata": {"resourceVersion": "7", "continue": "next"}, "items": [_item(1), _item(2)]}),
+        (200, {"metadata": {"resourceVersion": "7"}, "items": [_item(3)]}),
     ]
     listing = await client.list_all(POD, None)
-    assert (listing.items, listing.resource_version) == ([1, 2, 3], 7)
+    assert (listing.items, listing.resource_version) == ([{"metadata": {"name": n}} for n in (1, 2, 3)], 7)
     assert (
         "labelSelector=gemmaserve.dev%2Fname" in script.requests[0][1] or "gemmaserve.dev/name" in script.requests[0][1]
     )
@@ -105,11 +109,11 @@ async def test_lists_page_by_page(script, client):
 async def test_a_list_that_took_too_long_begins_again(script, client):
     gone = {"message": "too old", "reason": "Expired"}
     script.answers = [
-        (200, {"metadata": {"resourceVersion": "7", "continue": "next"}, "items": [1]}),
+        (200, {"metadata": {"resourceVersion": "7", "continue": "next"}, "items": [_item(1)]}),
         (410, gone),
-        (200, {"metadata": {"resourceVersion": "9"}, "items": [2]}),
+        (200, {"metadata": {"resourceVersion": "9"}, "items": [_item(2)]}),
     ]
-    assert (await client.list_all(POD, "team")).items == [2]
+    assert (await client.list_all(POD, "team")).items == [{"metadata": {"name": 2}}]
 
 
 @pytest.mark.parametrize("trouble", [500, 502, 503, 504, 429])

@@ -26,12 +26,13 @@ REQUEST_TIMEOUT: Final = 20.0
 """Seconds for one try of any request, its answer's body included."""
 CONNECT_TIMEOUT: Final = 5.0
 ATTEMPTS: Final = 5
-PAGE: Final = 500
+PAGE: Final = 200
 """Objects in one page of a list."""
 _BACKOFF: Final = Backoff(first=0.2, cap=5.0)
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
-_UNREADABLE: Final = "failed to create typed patch object"
-"""What the API server answers, with 500, to a server-side apply that breaks the kind's schema: it will again."""
+_UNREADABLE: Final = "failed to create typed "
+"""What the API server answers, with 500, to a server-side apply of what breaks the kind's schema ("patch object"), and
+to one onto an object that does ("live object"): it will again."""
 SESSION: Final = {"trust_env": False}
 """aiohttp's own way of trusting the environment reads ~/.netrc in a thread before every single request."""
 _MANAGER: Final = {"fieldManager": names.FIELD_MANAGER}
@@ -147,7 +148,10 @@ class Client:
                 # The pages took longer than the API server remembers that moment.
                 query, items = start, list[Json]()
                 continue
-            items += page.get("items") or []
+            # Half of an object, and nobody's business: not to be held for a whole list.
+            for item in (found := page.get("items") or []):
+                item["metadata"].pop("managedFields", None)
+            items += found
             metadata = page["metadata"]
             if not metadata.get("continue"):
                 return Listing(items, int(metadata["resourceVersion"]))

@@ -40,6 +40,22 @@ class Hooks:
     """After all watches have ended."""
 
 
+class _NoDiffs(kopf.AnnotationsDiffBaseStorage):
+    """Kopf copies each object deeply at each event to compare it with its last state, which no handler asks for."""
+
+    def build(self, *, body: kopf.Body, extra_fields: object = None) -> kopf.BodyEssence:  # noqa: ARG002
+        """Nothing, whatever the object."""
+        return kopf.BodyEssence()
+
+
+class _NoProgress(kopf.AnnotationsProgressStorage):
+    """The same once more, to leave out notes of handlers' progress, of which there are none."""
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        """As it is."""
+        return essence
+
+
 async def watch(hooks: Hooks, *, namespaces: Sequence[str], liveness_endpoint: str | None) -> None:
     """Run kopf until a signal, or until something ends that must not end.
 
@@ -70,6 +86,8 @@ def build_settings() -> kopf.OperatorSettings:
     settings.watching.server_timeout = SERVER_TIMEOUT_SECONDS
     settings.networking.error_backoffs = _NETWORK_BACKOFF
     settings.process.ultimate_exiting_timeout = EXIT_SECONDS
+    settings.persistence.diffbase_storage = _NoDiffs()
+    settings.persistence.progress_storage = _NoProgress()
     for kind in WATCHED:
         if kind.selector:
             settings.watching.label_selectors[_selector(kind)] = kind.selector
