@@ -97,6 +97,8 @@ def _variables(environment, kind, work):
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_LOGGING_LEVEL": "INFO",
         "OMP_NUM_THREADS": "1",
+        # Nothing is compiled for a model of two layers: finding out what this CPU can do takes longer than the rest.
+        "TORCH_COMPILE_DISABLE": "1",
     }
 
 
