@@ -104,7 +104,7 @@ def test_every_write_may_be_the_last(kube, broken, start_operator, new_namespace
     expected = _end_state(reference)
     with start_operator(f"--namespaces={','.join(broken)}") as operator:
         for namespace in broken:
-            resource = Resource(kube, namespace).until_ready()
+            resource = Resource(kube, namespace).until_ready(240)
             eventually(
                 lambda resource=resource: _end_state(resource) == expected,
                 f"{namespace} ends as if nothing had happened",

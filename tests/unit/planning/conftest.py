@@ -118,6 +118,9 @@ class Cluster:
             return
         assert write.body["metadata"]["uid"] == old["metadata"]["uid"]
         changed = new.get("spec") != old.get("spec")
+        if key[0] == "Deployment":
+            # Its generation moves with its annotations, too.
+            changed |= not new["metadata"]["annotations"].items() <= old["metadata"]["annotations"].items()
         if key[0] == "Job":
             assert not changed, "a Job's spec cannot change"
         new["metadata"] = {**old["metadata"], **new["metadata"]}

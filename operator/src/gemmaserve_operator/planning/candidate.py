@@ -94,9 +94,10 @@ def bring_up(view: View, verified: VerifiedRevision) -> Serving:
 
 
 def _progress(view: View, state: RevisionState) -> Problem:
-    if state.live is not None and is_ready(state, view.spec.replicas):
-        return Problem(reasons.SWITCHING_TRAFFIC, f"Revision {state.name} has passed; its verdict is being kept")
     ready, asked = ready_replicas(state), view.spec.replicas
+    if state.live is not None and ready >= asked:
+        # Its Deployment's controller takes a moment over the annotation, as over any change.
+        return Problem(reasons.SWITCHING_TRAFFIC, f"Revision {state.name} has passed; its verdict is being kept")
     since = created(state.deployment) if state.deployment else None
     return Problem(reasons.STARTING_PODS, f"Revision {state.name}: {ready} of {asked} pods are ready, since {since}")
 
