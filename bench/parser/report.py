@@ -69,7 +69,7 @@ def section(results):
             "",
             f"![Microseconds a delta by the length of the argument]({PLOT.name})",
             "",
-            "Deltas of 4 characters, ours / theirs: the deltas that close the call, together, and the bytes that a delta",
+            "Deltas of 4 characters, ours / theirs: the deltas that close the call, and the bytes that a delta",
             "leaves allocated, and those that it has allocated at most while it is read:",
             "",
             "| model output | closing the call, ms | bytes left a delta | bytes at most |",
