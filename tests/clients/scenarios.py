@@ -29,12 +29,21 @@ class Scenario:
         prompt: The user's message, by which the stand-in model knows what to say.
         calls: The calls that it says.
         text: What it says before them.
+        max_tokens: What the request allows.
+        cut: Whether that ends inside the call.
     """
 
     name: str
     prompt: str
     calls: Sequence[Call]
     text: str = ""
+    max_tokens: int = 1000
+    cut: bool = False
+
+    @property
+    def right_calls(self) -> Sequence[Call]:
+        """What the user must get: a call whose arguments were cut is none."""
+        return () if self.cut else self.calls
 
     def said(self) -> str:
         """The model's own words, in Gemma 4's markup."""
@@ -78,6 +87,13 @@ SCENARIOS = (
         text="I read the Makefile.",
     ),
     Scenario("no arguments", "Which tasks are open?", [Call("list_tasks", {})]),
+    Scenario(
+        "cut off",
+        "Read README.md for me.",
+        [Call("read_file", {"path": "README.md"})],
+        max_tokens=len(answers.to_ids('<|tool_call>call:read_file{path:<|"|>READ')),
+        cut=True,
+    ),
 )
 
 FILES = {"alpha.txt": "the first file\n", "beta.txt": "the second file\n", "gamma.txt": "the third file\n"}

@@ -21,6 +21,8 @@ AI_SDK = {f"ai-sdk-{version}": version for version in ("0.2", "1", "2", "3")}
 OPENCODE = "opencode"
 FINISHED = {"tool_calls", "tool-calls", "tool_use", "completed"}
 """What the clients call an answer that ends with tool calls."""
+CUT = {"length", "max_tokens", "incomplete"}
+"""What they call one that the limit of tokens ended."""
 
 Outcome = Mapping[str, Any]
 
@@ -66,17 +68,18 @@ def problem(scenario: scenarios.Scenario, outcome: Outcome) -> str | None:
     if outcome["error"]:
         return _short(outcome["error"])
     return (
-        _wrong_calls(scenario.calls, outcome["calls"])
+        _wrong_calls(scenario.right_calls, outcome["calls"])
         or _wrong_ids(outcome["calls"])
         or _differs("text", scenario.text, outcome["text"].strip())
-        or (None if outcome["finish"] in FINISHED else f"finish reason {outcome['finish']!r}")
-        or _differs("answer after the tools", scenarios.FINAL_ANSWER, outcome["answer"])
+        or (None if outcome["finish"] in (CUT if scenario.cut else FINISHED) else f"finish {outcome['finish']!r}")
+        or _differs("answer after the tools", None if scenario.cut else scenarios.FINAL_ANSWER, outcome["answer"])
     )
 
 
 def _wrong_calls(right: Sequence[scenarios.Call], got: Sequence[Mapping[str, Any]]) -> str | None:
     if len(got) != len(right):
-        return f"{len(got)} calls instead of {len(right)}"
+        first = f", the first with {_short(got[0]['arguments'])}" if got else ""
+        return f"{len(got)} calls instead of {len(right)}{first}"
     for number, (want, call) in enumerate(zip(right, got, strict=True), start=1):
         if call["name"] != want.name:
             return f"call {number} has the name {call['name']!r}"
@@ -94,7 +97,7 @@ def _wrong_ids(calls: Sequence[Mapping[str, Any]]) -> str | None:
     return None if all(ids) and len(set(ids)) == len(ids) else f"the ids are {ids}"
 
 
-def _differs(what: str, right: str, got: str | None) -> str | None:
+def _differs(what: str, right: str | None, got: str | None) -> str | None:
     return None if got == right else f"{what}: {_short(repr(got))}"
 
 

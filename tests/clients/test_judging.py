@@ -31,11 +31,19 @@ def test_a_right_session_has_no_problem() -> None:
     assert sessions.problem(THREE, RIGHT) is None
 
 
+def test_a_cut_call_is_none() -> None:
+    cut = scenarios.SCENARIOS[-1]
+    assert sessions.problem(cut, {**RIGHT, "calls": [], "finish": "length", "answer": None}) is None
+    call = {"id": "call-0", "name": "read_file", "arguments": '{"path": "READ"}'}
+    said = sessions.problem(cut, {**RIGHT, "calls": [call], "finish": "length", "answer": None})
+    assert said == '1 calls instead of 0, the first with {"path": "READ"}'
+
+
 @pytest.mark.parametrize(
     ("difference", "said"),
     [
         ({"error": "TypeError: no id"}, "TypeError: no id"),
-        ({"calls": RIGHT["calls"][:2]}, "2 calls instead of 3"),
+        ({"calls": RIGHT["calls"][:2]}, '2 calls instead of 3, the first with {"path": "src/main.py"}'),
         (changed(1, name="weather"), "call 2 has the name 'weather'"),
         (changed(2, arguments='{"path": "do'), "call 3 has the arguments"),
         (changed(0, arguments=""), "call 1 has the arguments ''"),
@@ -43,7 +51,7 @@ def test_a_right_session_has_no_problem() -> None:
         (changed(0, id=None), "the ids are [None"),
         (changed(0, id="call-1"), "the ids are ['call-1', 'call-1'"),
         ({"text": "<|tool_call>"}, "text: '<|tool_call>'"),
-        ({"finish": "stop"}, "finish reason 'stop'"),
+        ({"finish": "stop"}, "finish 'stop'"),
         ({"answer": None}, "answer after the tools: None"),
     ],
 )

@@ -47,6 +47,8 @@ async function run(scenario) {
       prompt: scenario.prompt,
       tools: toolsOf(scenario, outcome.calls),
       maxRetries: 0,
+      maxTokens: scenario.max_tokens, // its name in ai 4
+      maxOutputTokens: scenario.max_tokens,
       ...(ai.stepCountIs ? { stopWhen: ai.stepCountIs(MAX_STEPS) } : { maxSteps: MAX_STEPS }),
       onError: ({ error }) => errors.push(say(error)),
     });

@@ -16,7 +16,6 @@ from pathlib import Path
 
 RESULT = "done"
 MODEL = "gemma-4"
-MAX_TOKENS = 1000
 LIMITS = {"api_key": "none", "timeout": 200, "max_retries": 0}
 
 
@@ -24,6 +23,7 @@ class OpenAIChat:
     """`chat.completions.create(stream=True)` and its users' own loop: fragments are put together by index."""
 
     def __init__(self, url, scenario):
+        self.max_tokens = scenario["max_tokens"]
         self.client = import_module("openai").OpenAI(base_url=f"{url}/v1", **LIMITS)
         self.tools = [{"type": "function", "function": tool} for tool in scenario["tools"]]
         self.messages = [{"role": "user", "content": scenario["prompt"]}]
@@ -31,7 +31,7 @@ class OpenAIChat:
     def ask(self):
         text, calls, finish = "", {}, None
         stream = self.client.chat.completions.create(
-            model=MODEL, messages=self.messages, tools=self.tools, stream=True, max_tokens=MAX_TOKENS
+            model=MODEL, messages=self.messages, tools=self.tools, stream=True, max_tokens=self.max_tokens
         )
         for chunk in stream:
             for choice in chunk.choices:
@@ -66,12 +66,15 @@ class OpenAIChatHelper(OpenAIChat):
     """`chat.completions.stream()`: the client's own accumulation."""
 
     def ask(self):
-        with self.client.chat.completions.stream(
-            model=MODEL, messages=self.messages, tools=self.tools, max_tokens=MAX_TOKENS
-        ) as stream:
-            for _event in stream:
-                pass
-            choice = stream.get_final_completion().choices[0]
+        try:
+            with self.client.chat.completions.stream(
+                model=MODEL, messages=self.messages, tools=self.tools, max_tokens=self.max_tokens
+            ) as stream:
+                for _event in stream:
+                    pass
+                choice = stream.get_final_completion().choices[0]
+        except import_module("openai").LengthFinishReasonError:
+            return "", [], "length"  # how the helper tells its user of an answer that was cut
         calls = [
             {"id": call.id, "name": call.function.name, "arguments": call.function.arguments}
             for call in choice.message.tool_calls or []
@@ -83,13 +86,14 @@ class OpenAIResponses:
     """`responses.stream()`."""
 
     def __init__(self, url, scenario):
+        self.max_tokens = scenario["max_tokens"]
         self.client = import_module("openai").OpenAI(base_url=f"{url}/v1", **LIMITS)
         self.tools = [{"type": "function", "strict": False, **tool} for tool in scenario["tools"]]
         self.input = [{"role": "user", "content": scenario["prompt"]}]
 
     def ask(self):
         with self.client.responses.stream(
-            model=MODEL, input=self.input, tools=self.tools, max_output_tokens=MAX_TOKENS, store=False
+            model=MODEL, input=self.input, tools=self.tools, max_output_tokens=self.max_tokens, store=False
         ) as stream:
             for _event in stream:
                 pass
@@ -120,6 +124,7 @@ class AnthropicMessages:
     """`messages.stream()`."""
 
     def __init__(self, url, scenario):
+        self.max_tokens = scenario["max_tokens"]
         self.client = import_module("anthropic").Anthropic(base_url=url, **LIMITS)
         self.tools = [
             {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]}
@@ -129,7 +134,7 @@ class AnthropicMessages:
 
     def ask(self):
         with self.client.messages.stream(
-            model=MODEL, messages=self.messages, tools=self.tools, max_tokens=MAX_TOKENS
+            model=MODEL, messages=self.messages, tools=self.tools, max_tokens=self.max_tokens
         ) as stream:
             for _event in stream:
                 pass
@@ -163,8 +168,9 @@ def run(client, url, scenario):
     try:
         session = CLIENTS[client](url, scenario)
         outcome["text"], outcome["calls"], outcome["finish"] = session.ask()
-        session.answer(outcome["text"], outcome["calls"])
-        outcome["answer"], _calls, _finish = session.ask()
+        if outcome["calls"]:
+            session.answer(outcome["text"], outcome["calls"])
+            outcome["answer"], _calls, _finish = session.ask()
     except Exception as error:  # noqa: BLE001
         outcome["error"] = f"{type(error).__name__}: {str(error) or _where(error)}"
     return outcome
