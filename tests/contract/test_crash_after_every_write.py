@@ -1,5 +1,6 @@
 """The operator dies after each single write of the first rollout; started again, it ends in the same state."""
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -52,9 +53,9 @@ def _normalised(value):
 def _end_state(resource: Resource):
     kinds = (JOB, DEPLOYMENT, SERVICE, ENDPOINT_SLICE, POD)
     state = {kind.kind: sorted((_normalised(obj) for obj in resource.of(kind)), key=str) for kind in kinds}
-    status = _normalised(resource.status)
-    status["url"] = status["url"].replace(resource.namespace, "NAMESPACE")
-    return state | {"status": status, "endpoints": len(resource.endpoints())}
+    state |= {"status": _normalised(resource.status), "endpoints": len(resource.endpoints())}
+    # It stands in URLs too.
+    return json.loads(json.dumps(state).replace(resource.namespace, "NAMESPACE"))
 
 
 def _has_settled(resource: Resource) -> bool:

@@ -43,8 +43,13 @@ def test_gate_first_then_pods_then_traffic(operator, kubelet, kube, resource, sh
 
 def test_each_change_is_told_once(operator, resource, show_log):
     resource.create().until_ready()
-    reasons = [event["reason"] for event in resource.events()]
-    assert {"ParserRegressionsRunning", "ParserRegressionsPassed", "UpToDate"} <= set(reasons)
+
+    def reasons_told():
+        return [event["reason"] for event in resource.events()]
+
+    eventually(lambda: "UpToDate" in reasons_told(), "the last change is told")
+    reasons = reasons_told()
+    assert {"ParserRegressionsRunning", "ParserRegressionsPassed"} <= set(reasons)
     assert len(reasons) == len(set(reasons))
 
 

@@ -22,6 +22,10 @@ REASONS: Final = {
 }
 
 
+_AT_ONCE: Final = 0.1
+"""Watches that were open end too, so that new ones meet with the fault."""
+
+
 class HangUpError(Exception):
     """Reset the connection instead of an answer."""
 
@@ -137,6 +141,10 @@ class Code(Fault):
     one_write_in: int | None = None
     dice: random.Random = field(default_factory=lambda: random.Random(1))
 
+    def __post_init__(self):
+        if self.one_write_in is None:
+            self.watch_seconds = _AT_ONCE
+
     async def before(self, seen):
         if self.one_write_in is not None and (not seen.writes or self.dice.randrange(self.one_write_in)):
             return None
@@ -145,6 +153,8 @@ class Code(Fault):
 
 class Nonsense(Fault):
     """Success with a page for people, as a proxy on the way may answer."""
+
+    watch_seconds = _AT_ONCE
 
     async def before(self, seen):
         return web.Response(text="<html><body>Please log in</body></html>", content_type="text/html")

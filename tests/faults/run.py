@@ -20,16 +20,15 @@ HEADER = """\
     make faults
 
 Generated from the tests in `tests/faults/` by that command: {count} faults in {minutes:.0f} minutes, on a real API
-server with real controllers and the operator as a process of its own. In each test three resources are on their way
-when the fault strikes: one goes on to an image whose gate passes, one to an image whose gate fails, one is new. A test
-passes only if
+server with real controllers, the operator a process of its own. In each test three resources are on their way when the
+fault strikes: one goes on to an image whose gate passes, one to an image whose gate fails, one is new. A test passes
+only if
 
 - all three end as they should: the first on its new image, the second on its old one and saying which regression
   failed, the third serving;
 - at no moment, looked at five times a second past the fault, was a Service directed at a revision without a passed
   gate, was there a serving pod of the failing image, or was there nothing ready behind a Service that had served;
-- at most {tries} writes were tried (an undisturbed run makes about {undisturbed}), and none at all once the end was
-  reached.
+- at most {tries} writes were tried (an undisturbed run makes {undisturbed}), and none at all once the end was reached.
 
 The time is from the end of the fault until everything was as it should be; where the fault does not end, from the
 change of the resources (marked *).

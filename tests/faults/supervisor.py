@@ -1,7 +1,6 @@
 """A stand-in for the kubelet's part with the operator's own pod: it starts the process again when it has ended."""
 
 import threading
-import time
 from collections.abc import Callable
 
 from tests.contract.operator_process import OperatorProcess
@@ -17,6 +16,8 @@ class Supervisor:
     Attributes:
         restarts: How often it has started it again.
         exit_codes: With what it had ended.
+        process: The one that runs, or has run last.
+        starts: How often it was started.
     """
 
     def __init__(self, start: Callable[[], OperatorProcess]):
@@ -25,6 +26,7 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
         self.exit_codes: list[int] = []
         self.process = start()
+        self.starts = 1
 
     @property
     def restarts(self) -> int:
@@ -50,18 +52,4 @@ class Supervisor:
                 return
             backoff = min(MAX_BACKOFF, 2 * backoff)
             self.process = self._start()
-
-
-class Killer:
-    """Ends a supervised operator again and again, by a signal, every so many seconds."""
-
-    def __init__(self, supervisor: Supervisor, end: Callable[[OperatorProcess], object], every: float, times: int):
-        self._supervisor = supervisor
-        self._end = end
-        self._every = every
-        self._times = times
-
-    def run(self):
-        for _ in range(self._times):
-            time.sleep(self._every)
-            self._end(self._supervisor.process)
+            self.starts += 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.kube import eventually
+from tests.contract.operator_process import OperatorProcess
 
 from gemmaserve_operator.cluster.kinds import JOB
 from localcluster import Cluster
@@ -17,32 +18,29 @@ from . import faults
 HERE = Path(__file__).parent
 
 
-def test_killed_again_and_again(scenario, tell):
-    """SIGKILL every 1.2 s, eight times; after every single write: tests/contract/test_crash_after_every_write.py."""
+def _end_again_and_again(scenario, end, times):
+    """End each process a second after its start; seconds from the last until everything is as it is to be."""
     scenario.begin()
-    for _ in range(8):
-        time.sleep(1.2)
-        scenario.supervisor.process.kill()
-    since = time.monotonic()
-    seconds = scenario.until_recovered(since, 60)
+    for ended in range(1, times + 1):
+        time.sleep(1)
+        end(scenario.supervisor.process)
+        eventually(lambda ended=ended: scenario.supervisor.starts > ended, "it is started again")
+    seconds = scenario.until_recovered(time.monotonic(), 60)
     scenario.until_at_rest()
-    tell(scenario, "the operator is killed (SIGKILL) every 1.2 s, eight times", "goes on from what there is", seconds)
+    return seconds
+
+
+def test_killed_again_and_again(scenario, tell):
+    """After every single write: tests/contract/test_crash_after_every_write.py."""
+    seconds = _end_again_and_again(scenario, OperatorProcess.kill, 6)
+    tell(scenario, "SIGKILL a second after each start, six times", "goes on from what there is", seconds)
 
 
 def test_stopped_again_and_again(scenario, tell):
-    scenario.begin()
-    for _ in range(5):
-        time.sleep(1.5)
-        assert scenario.supervisor.process.stop() in (0, -signal.SIGTERM), "the latter before it has begun to work"
-    since = time.monotonic()
-    seconds = scenario.until_recovered(since, 60)
-    scenario.until_at_rest()
-    tell(
-        scenario,
-        "the operator is stopped (SIGTERM) every 1.5 s, five times",
-        "ends what it is at, exits 0, goes on",
-        seconds,
-    )
+    codes = []
+    seconds = _end_again_and_again(scenario, lambda process: codes.append(process.stop()), 4)
+    assert set(codes) <= {0, -signal.SIGTERM}, "the latter before it has begun to work"
+    tell(scenario, "SIGTERM a second after each start, four times", "ends what it is at, exits 0, goes on", seconds)
 
 
 @pytest.mark.parametrize("program", ["kube-apiserver", "etcd"])

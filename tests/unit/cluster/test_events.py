@@ -1,9 +1,11 @@
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
 
+from gemmaserve_operator.cluster import events as module
 from gemmaserve_operator.cluster.client import ApiError
-from gemmaserve_operator.cluster.events import build_event, send_event
+from gemmaserve_operator.cluster.events import EventSender, build_event
 from gemmaserve_operator.cluster.kinds import EVENT
 from gemmaserve_operator.planning import Event
 
@@ -45,10 +47,29 @@ def test_notes_fit_and_stay_readable(resource, note):
     assert note.startswith(short.removesuffix("..."))
 
 
-async def test_events_are_sent_and_losses_do_no_harm(client, resource, caplog):
-    await send_event(client, resource, Event("Normal", "Serving", "words"))
-    assert len(client.of(EVENT)) == 1
+@pytest.fixture
+async def sender(client):
+    sender = EventSender(client)
+    task = asyncio.create_task(sender.run())
+    yield sender
+    assert not task.done()
+    task.cancel()
+
+
+async def test_events_are_sent_in_their_order_and_losses_do_no_harm(sender, client, resource, caplog):
     client.failures["create"] = [ApiError(403, "not allowed"), ApiError(409, "there", reason="AlreadyExists")]
-    await send_event(client, resource, Event("Normal", "Serving", "words"))
-    await send_event(client, resource, Event("Normal", "Serving", "words"))
+    for reason in ("Lost", "There", "First", "Second"):
+        sender.send(resource, Event("Normal", reason, "words"))
+    assert client.of(EVENT) == []
+    await sender.flush()
+    assert [event["reason"] for event in client.of(EVENT)] == ["First", "Second"]
     assert caplog.text.count("is lost") == 1
+    assert "event Lost about gemma4" in caplog.text
+
+
+async def test_a_flood_is_cut_off(client, resource, caplog, monkeypatch):
+    monkeypatch.setattr(module, "LIMIT", 2)
+    sender = EventSender(client)
+    for _ in range(3):
+        sender.send(resource, Event("Normal", "Serving", "words"))
+    assert caplog.text.count("2 others wait") == 1

@@ -1,10 +1,12 @@
 """The loop of snapshot, plan and writes, with the real planner and with plans made up for the case."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
 
 from gemmaserve_operator.cluster.client import ApiError
+from gemmaserve_operator.cluster.events import EventSender
 from gemmaserve_operator.cluster.kinds import DEPLOYMENT, EVENT, GEMMASERVE, JOB, SERVICE
 from gemmaserve_operator.cluster.store import Store
 from gemmaserve_operator.planning import Apply, Event, Plan
@@ -75,11 +77,20 @@ def watcher(outcomes):
 
 
 @pytest.fixture
-def reconciler(client, store, queue, watcher):
+async def events(client):
+    sender = EventSender(client)
+    task = asyncio.create_task(sender.run())
+    yield sender
+    task.cancel()
+
+
+@pytest.fixture
+def reconciler(client, store, queue, watcher, events):
     return Reconciler(
         client,
         store,
         queue,
+        events,
         max_concurrent_gates=1,
         watcher=watcher,
         now=lambda: NOW,
@@ -117,9 +128,10 @@ def job(name="gemma4-x-gate"):
     return Apply(child(name=name), f"create {name}", creates=True)
 
 
-async def test_the_real_planner_starts_with_the_gate_and_says_so(reconciler, add, client, store, outcomes):
+async def test_the_real_planner_starts_with_the_gate_and_says_so(reconciler, add, client, store, outcomes, events):
     add()
     await reconciler.reconcile(KEY)
+    await events.flush()
     assert len(client.of(JOB)) == 1
     assert client.of(DEPLOYMENT) == client.of(SERVICE) == []
     assert client.of(GEMMASERVE)[0]["status"]["phase"] == "Verifying"
@@ -127,20 +139,23 @@ async def test_the_real_planner_starts_with_the_gate_and_says_so(reconciler, add
     assert outcomes == ["written"]
 
 
-async def test_a_second_look_writes_nothing(reconciler, add, client, outcomes):
+async def test_a_second_look_writes_nothing(reconciler, add, client, outcomes, events):
     add()
     await reconciler.reconcile(KEY)
+    await events.flush()
     client.calls.clear()
     await reconciler.reconcile(KEY)
+    await events.flush()
     assert client.calls == []
     assert outcomes == ["written", "unchanged"]
 
 
-async def test_writes_come_in_order_then_status_then_events(reconciler, add, client, plans):
+async def test_writes_come_in_order_then_status_then_events(reconciler, add, client, plans, events):
     add()
     event = Event("Normal", "Serving", "words")
     plans(Plan((job("a"), job("b")), {}), Plan((), {"phase": "Serving"}, (event,)))
     await reconciler.reconcile(KEY)
+    await events.flush()
     assert [(verb, plural) for verb, plural, _ in client.writes()] == [
         ("apply", "jobs"),
         ("apply", "jobs"),
@@ -235,11 +250,12 @@ async def test_a_plan_that_raises_is_left_to_the_queue(reconciler, add, monkeypa
     assert outcomes == ["error"]
 
 
-async def test_no_events_without_their_status(reconciler, add, client, plans):
+async def test_no_events_without_their_status(reconciler, add, client, plans, events):
     add()
     client.failures["apply status"] = [ApiError(503, "trouble")]
     plans(Plan((), {"phase": "Serving"}, (Event("Normal", "Serving", "words"),)))
     await reconciler.reconcile(KEY)
+    await events.flush()
     assert client.of(EVENT) == []
 
 

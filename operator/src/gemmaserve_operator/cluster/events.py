@@ -1,5 +1,6 @@
 """Telling people what happened: Kubernetes Events."""
 
+import asyncio
 import logging
 import socket
 import uuid
@@ -13,18 +14,49 @@ from gemmaserve_operator.planning.types import Event
 
 logger = logging.getLogger(__name__)
 
+LIMIT: Final = 10_000
+"""Events that may wait: what thousands of resources have to say when all change at once."""
 _MAX_NOTE: Final = 1024
 """Bytes of a note (events.k8s.io/v1)."""
 _ACTION: Final = "Reconcile"
 
 
-async def send_event(client: Client, resource: Json, event: Event) -> None:
-    """Send one Event about a GemmaServe. A loss is logged and not made good: the status says the same."""
-    try:
-        await client.create(EVENT, build_event(resource, event, datetime.now(UTC)))
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            logger.warning("event %s about %s is lost: %s", event.reason, resource["metadata"]["name"], error)
+class EventSender:
+    """Sends Events in their order, one at a time, behind the operator's real work, which never waits for them.
+
+    What is lost is logged and not made good: the status says the same.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._waiting: asyncio.Queue[Json] = asyncio.Queue(LIMIT)
+
+    def send(self, resource: Json, event: Event) -> None:
+        """Have one Event about a GemmaServe sent soon; it bears the present time."""
+        try:
+            self._waiting.put_nowait(build_event(resource, event, datetime.now(UTC)))
+        except asyncio.QueueFull:
+            _log_loss(event.reason, resource["metadata"]["name"], f"{LIMIT} others wait")
+
+    async def run(self) -> None:
+        """Send for ever."""
+        while True:
+            body = await self._waiting.get()
+            try:
+                await self._client.create(EVENT, body)
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    _log_loss(body["reason"], body["regarding"]["name"], error)
+            finally:
+                self._waiting.task_done()
+
+    async def flush(self) -> None:
+        """Wait until all have been sent."""
+        await self._waiting.join()
+
+
+def _log_loss(reason: str, name: str, why: object) -> None:
+    logger.warning("event %s about %s is lost: %s", reason, name, why)
 
 
 def build_event(resource: Json, event: Event, now: datetime) -> Json:

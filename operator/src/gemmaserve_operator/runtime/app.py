@@ -4,13 +4,14 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
 
 from aiohttp import web
 
 from gemmaserve_operator.cluster import client as cluster_client
 from gemmaserve_operator.cluster.client import ApiError, Client
+from gemmaserve_operator.cluster.events import EventSender
 from gemmaserve_operator.cluster.kinds import GEMMASERVE, WATCHED, Json, Kind
 from gemmaserve_operator.cluster.lease import Lease
 from gemmaserve_operator.cluster.store import Store
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 PROBE_PATHS: Final = ("/healthz", "/readyz")
 DRAIN_SECONDS: Final = 10.0
 """How long reconciles that are under way may take to end when the operator stops."""
+FLUSH_SECONDS: Final = 3.0
+"""How long events that wait may take then."""
 _STALE_SECONDS: Final = 60.0
 _STALE_PERIODS: Final = 2.5
 """The store is stale when nothing was heard about a kind for so many sweeps' periods, and the seconds above."""
@@ -49,10 +52,12 @@ class App:
             period=settings.resync_seconds,
             on_change=self.queue.add,
         )
+        self._events = EventSender(client)
         self._reconciler = Reconciler(
             client,
             self.store,
             self.queue,
+            self._events,
             max_concurrent_gates=settings.max_concurrent_gates,
             watcher=metrics,
         )
@@ -81,6 +86,7 @@ class App:
             for number in range(self._settings.workers)
         ]
         self._tasks.append(asyncio.create_task(self._sweeper.run(), name="sweeper"))
+        self._tasks.append(asyncio.create_task(self._events.run(), name="events"))
         logger.info("working", extra={"gemmaserves": self.queue.depth})
 
     def see(self, kind: Kind, change: str | None, obj: Json) -> None:
@@ -119,6 +125,8 @@ class App:
             await asyncio.wait_for(self.queue.drain(), DRAIN_SECONDS)
         except TimeoutError:
             logger.warning("stopped in the middle of a reconcile; the next start goes on from there")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._events.flush(), FLUSH_SECONDS)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

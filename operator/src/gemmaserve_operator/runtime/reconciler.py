@@ -13,7 +13,7 @@ from typing import Final, Literal, Protocol
 from gemmaserve_operator.api import names
 from gemmaserve_operator.cluster.apply import StaleStoreError, Writer
 from gemmaserve_operator.cluster.client import ApiError, Client
-from gemmaserve_operator.cluster.events import send_event
+from gemmaserve_operator.cluster.events import EventSender
 from gemmaserve_operator.cluster.kinds import Json, Key
 from gemmaserve_operator.cluster.store import Store
 from gemmaserve_operator.planning import Apply, Plan, Refusal, Snapshot, Write, plan
@@ -64,14 +64,15 @@ class Reconciler:
         client: Client,
         store: Store,
         queue: WorkQueue,
+        events: EventSender,
         *,
         max_concurrent_gates: int,
         watcher: Watcher,
         now: Callable[[], datetime] = _now,
     ) -> None:
-        self._client = client
         self._store = store
         self._queue = queue
+        self._events = events
         self._writer = Writer(client, store)
         self._max_gates = max_concurrent_gates
         self._gates_under_way = 0
@@ -158,7 +159,7 @@ class Reconciler:
         return {}
 
     async def _tell(self, key: Key, progress: _Progress) -> bool:
-        """Write the status if it differs, then send the events that go with it."""
+        """Write the status if it differs, then have the events sent that go with it."""
         snapshot = self._snapshot(key)
         if snapshot is None:
             return False
@@ -169,7 +170,7 @@ class Reconciler:
         await self._writer.write_status(resource, status)
         self._watcher.observe_status(key, resource.get("status") or {}, status)
         for event in progress.plan.events:
-            await send_event(self._client, resource, event)
+            self._events.send(resource, event)
         return True
 
 
