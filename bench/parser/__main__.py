@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -100,6 +101,7 @@ def main():
             "python": platform.python_version(),
             "import_ms": measure.importing(),
             **(in_environment(options) if options.vllm else alone(options)),
+            "load": os.getloadavg()[0],
         }
         print(f"importing the core: {results['import_ms']:.1f} ms")
     if options.json:

@@ -142,7 +142,7 @@ def _machine(results):
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     return (
         f"Measured {time.strftime('%Y-%m-%d')} on {os.cpu_count()} cores of {cpu[1] if cpu else 'an unknown kind'}, "
-        f"Python {results['python']}."
+        f"Python {results['python']}; load average at the end {results['load']:.0f}."
     )
 
 
