@@ -1,6 +1,8 @@
 """Servers that mean no good, or do no good: each ends in a class, soon, and with what it sent at hand."""
 
 import asyncio
+import json
+import re
 import time
 
 import pytest
@@ -146,3 +148,20 @@ def test_a_url_may_end_in_v1(url):
 
 def test_a_url_may_have_a_path():
     assert str(Server("https://host/models/gemma/v1").path("/version")) == "https://host/models/gemma/version"
+
+
+async def test_a_server_that_drops_idle_connections_is_no_fault(make, scripts):
+    answer = scripts.http(json.dumps(make.right_answer("chat", False, []))).replace(b"connection: close\r\n", b"")
+
+    async def one_answer_a_connection(reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(re.search(rb"(?i)content-length: (\d+)", head)[1]))
+        writer.write(answer)
+        await reader.read(1)  # the next request on this connection, or its end
+        writer.transport.abort()
+
+    server = await asyncio.start_server(one_answer_a_connection, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, Client(Server(f"http://127.0.0.1:{port}"), timeout=PATIENCE) as client:
+        found = [await client.send("chat", {"messages": []}) for _ in range(3)]
+    assert [(each.status, each.trouble) for each in found] == [(200, None)] * 3

@@ -20,7 +20,7 @@ from toolstream.core.readers import read
 from toolstream.core.redact import redact_case
 from toolstream.core.sse import LineTooLong
 from toolstream.core.strictjson import NotJson, loads
-from toolstream.edges.client import Client, Received, Server
+from toolstream.edges.client import Client, Received, Server, new_connector
 from toolstream.edges.keeping import append_case, observe_case
 
 _BODY_LIMIT = 64 * 1024 * 1024
@@ -81,7 +81,7 @@ class Recorder:
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None, sock_connect=30)
+            connector=new_connector(), timeout=aiohttp.ClientTimeout(total=None, sock_connect=30)
         ) as self._session:
             site = web.TCPSite(runner, host, port)
             try:

@@ -56,6 +56,15 @@ class Server:
         return {"accept-encoding": "identity", "anthropic-version": "2023-06-01", **key}
 
 
+def new_connector() -> aiohttp.TCPConnector:
+    """Any number of connections, one for each request.
+
+    A server may close an idle connection just when the next request is sent on it (vLLM does so after 5 s). That is no
+    fault of its answers, and must not be told as one.
+    """
+    return aiohttp.TCPConnector(limit=0, force_close=True)
+
+
 class Received:
     """What has come so far: kept outside the reading task, so that a time-out keeps it.
 
@@ -137,7 +146,7 @@ class Client:
 
     async def __aenter__(self) -> Client:  # noqa: PYI034  (Self is not in Python 3.10)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=new_connector(),
             headers=self._server.headers,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
             trust_env=False,
