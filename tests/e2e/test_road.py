@@ -16,7 +16,7 @@ from localcluster.demo.watch import Json, Look, Watch
 from localcluster.images.build import PushedImage, push_image
 from localcluster.images.shell import CommandError
 
-ROLLOUT_TIMEOUT = 600
+ROLLOUT_TIMEOUT = 1200
 WatchOf = Callable[[str], Watch]
 
 
