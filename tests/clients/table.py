@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from scenarios import SCENARIOS, THREE_FILES
 from servers import INTERVALS, SERVERS, VERSIONS, Server
 
 HERE = Path(__file__).parent
@@ -138,7 +140,15 @@ def _not_run(record: Record) -> list[str]:
         if clients:
             listed = "" if len(clients) == len(CLIENTS) else f" with {', '.join(clients)}"
             missing.append(f"{_server(server)}{listed}")
+        lacking = Counter(name for client in CLIENTS for name in _lacking(client, _found(record, server, client)))
+        missing += [f"{_server(server)}: {name} with {count} clients" for name, count in lacking.items()]
     return [f"Not run this time: {'; '.join(missing)}.", ""] if missing else []
+
+
+def _lacking(client: Client, found: dict[str, str | None]) -> list[str]:
+    """The scenarios that were not run with a client that was."""
+    asked = [THREE_FILES] if client.driver == "opencode" else SCENARIOS
+    return [each.name for each in asked if found and each.name not in found]
 
 
 def _said(record: Record) -> list[str]:
