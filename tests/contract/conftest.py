@@ -103,12 +103,16 @@ def start_operator(operator_kubeconfig, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def operator(start_operator, kubelet):
-    """An operator that looks after all namespaces for as long as the module's tests run."""
+def operator(start_operator, cluster, kubelet):
+    """An operator that looks after all namespaces for as long as the module's tests run.
+
+    What they made goes with it: the next module's operator would look after that, too.
+    """
     with start_operator() as running:
         eventually(lambda: "working" in running.log.read_text(), "the operator works", 120, show=running.log.read_text)
         yield running
         assert running.exit_code is None, running.log.read_text()
+    cluster.kubectl("delete", "gemmaserves", "--all", "--all-namespaces", "--wait=false")
 
 
 @pytest.fixture
