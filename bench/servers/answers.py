@@ -1,7 +1,8 @@
-"""What the stand-in model says to each of toolstream's questions, in Gemma 4's markup."""
+"""What the stand-in model says to each of toolstream's questions, in Gemma 4's markup or in JSON."""
 
 from __future__ import annotations
 
+import json
 import re
 
 from localcluster.tinymodel.checkpoint import FIRST_BYTE_ID, SPECIAL_TOKENS
@@ -12,7 +13,17 @@ _MARKERS = re.compile("|".join(re.escape(each) for each in sorted(SPECIAL_TOKENS
 
 def script():
     """Questions and answers as `scripted` reads them."""
-    return [{"question": to_ids(each.prompt.strip()), "answer": to_ids(said(each))} for each in SCENARIOS]
+    return [{name: to_ids(text) for name, text in _forms(each).items()} for each in SCENARIOS]
+
+
+def _forms(scenario):
+    calls = [{"name": each.name, "parameters": dict(each.arguments)} for each in scenario.expected]
+    return {
+        "question": scenario.prompt.strip(),
+        "answer": said(scenario),
+        "list": json.dumps(calls, ensure_ascii=False),
+        "object": json.dumps(calls[0]["parameters"], ensure_ascii=False),
+    }
 
 
 def said(scenario):
