@@ -1,13 +1,13 @@
 """Real vLLM servers under load: our parser beside vLLM's own, in the same environment and the same run.
 
-    .venv/bin/python bench/servers                                 # what docs/performance.md and docs/clients.md show
-    .venv/bin/python bench/servers --versions 0.32.0 --levels 10   # a first look, in about five minutes
-    .venv/bin/python bench/servers --no-docs --json results.json
+    .venv/bin/python bench/servers             # what docs/performance.md and docs/clients.md show
+    .venv/bin/python bench/servers --no-docs --versions 0.32.0 --levels 10   # a first look
+    .venv/bin/python bench/servers --no-docs --json results.json   # all figures
 
 Each server runs the stand-in model (a tiny Gemma 4 whose words are given, see scripted.py) on a CPU and a loopback
 port. `toolstream load` asks for three parallel calls, streaming and not; `toolstream check` asks each kind of question;
 `toolstream proxy-record` records answers, and `gemmaserve-parser replay` replays them. The first run installs vLLM
-(2 GB to fetch). Exit code 1: a request to a server of ours was not right.
+(2 GB to fetch). It takes twenty minutes on two idle cores. Exit code 1: a request to a server of ours was not right.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def main():
             results.append(_measured(kind, url, options.levels, work))
         if options.json:
             options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    made = time.strftime("%Y-%m-%d", time.gmtime())
+    machine = report.machine_words(time.strftime("%Y-%m-%d", time.gmtime()))
     sections = {
-        ("performance.md", "servers"): report.load_section(results, made=made),
-        ("clients.md", "check"): report.check_section(results, made=made),
+        ("performance.md", "servers"): report.load_section(results, machine),
+        ("clients.md", "check"): report.check_section(results, machine),
     }
     for (page, marker), text in sections.items():
         if options.docs:

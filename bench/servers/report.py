@@ -13,7 +13,15 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 _NONE = "-"
 
 
-def load_section(results, *, made):
+def machine_words(made):
+    """Where and when: both sections begin with it."""
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    name = cpu[1] if cpu else platform.processor()
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    return f"Measured {made} on {os.cpu_count()} cores of {name}; load average at the end {load}."
+
+
+def load_section(results, machine):
     """Loads: a row a server and level."""
     rows = [
         "| vLLM, parser | at a time | streams right | what was wrong | whole answers right | first chunk p50 / p99 "
@@ -34,10 +42,10 @@ def load_section(results, *, made):
         for count, words in [result["recorded"]]
     ]
     proxy = "Through `toolstream proxy-record`, each scenario of `toolstream check` streamed once:"
-    return "\n".join([_machine(made), "", *rows, "", proxy, "", *recorded])
+    return "\n".join([machine, "", *rows, "", proxy, "", *recorded])
 
 
-def check_section(results, *, made):
+def check_section(results, machine):
     """Checks: a row a server, a column a client profile; then each broken rule."""
     head = ["vLLM, parser", "requests passed", *(f"`{profile}`" for profile in PROFILES)]
     rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -47,7 +55,7 @@ def check_section(results, *, made):
         broken = [rule for rule in found["rules"] if rule["outcome"] == "failed" and rule["severity"] == "must"]
         cells = [str(len([rule for rule in broken if profile in rule["breaks"]]) or _NONE) for profile in PROFILES]
         rows.append("| " + " | ".join([result["name"], f"{passed} of {len(found['questions'])}", *cells]) + " |")
-    return "\n".join([_machine(made), "", *rows, "", *_rules(results)])
+    return "\n".join([machine, "", *rows, "", *_rules(results)])
 
 
 def write(page, marker, text):
@@ -75,7 +83,7 @@ def _rules(results):
     for name, rule in names.items():
         cells = [_of(name, result["check"]) for result in results]
         should = "" if rule["severity"] == "must" else " (should)"
-        profiles = ", ".join(rule["breaks"])
+        profiles = "every client" if set(PROFILES) <= set(rule["breaks"]) else ", ".join(rule["breaks"])
         rows.append(f"| `{name}`{should} | {profiles} | " + " | ".join(cells) + " |")
     return ["Answers that break a rule, of those that it applies to:", "", *rows]
 
@@ -99,10 +107,3 @@ def _classes(level):
 
 def _seconds(figures):
     return " / ".join("-" if figures[name] is None else f"{figures[name]:.2f} s" for name in ("p50", "p99"))
-
-
-def _machine(made):
-    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    name = cpu[1] if cpu else platform.processor()
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
-    return f"Measured {made} on {os.cpu_count()} cores of {name}; load average at the end {load}."
