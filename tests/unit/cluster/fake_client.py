@@ -35,7 +35,8 @@ class FakeClient:
         return copy.deepcopy(self.objects[key])
 
     def of(self, kind):
-        return [obj for (held, _, _), obj in sorted(self.objects.items(), key=str) if held == kind]
+        """The objects of one kind, in the order in which they were made."""
+        return [obj for (held, _, _), obj in self.objects.items() if held == kind]
 
     def writes(self):
         return [call for call in self.calls if call[0] not in ("get", "list")]
