@@ -162,6 +162,23 @@ def test_an_endpoint_that_is_not_there_is_inconclusive(make):
     assert "no messages endpoint" in judged.note
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"error":{"message":"This model\'s maximum context length is 2048 tokens. However, your prompt contains at '
+        'least 2049 input tokens","type":"BadRequestError","param":"input_tokens","code":400}}',
+        '{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}',
+    ],
+)
+def test_a_context_that_is_too_short_for_the_question_says_nothing_of_streams(make, body):
+    exchange = make.exchange([body], status=400, content_type="application/json")
+    judged = judge(make.question(), read(exchange), expect_calls=True)
+    assert judged.outcome == INCONCLUSIVE
+    assert "context is too short" in judged.note
+    other = make.exchange(['{"error":{"message":"bad tools"}}'], status=400, content_type="application/json")
+    assert judge(make.question(), read(other)).outcome == FAILED
+
+
 def test_a_should_that_fails_does_not_fail_the_check(make):
     judged = judge(make.question(), read(stream(make, chat(make, id="call_0"))))
     assert failed_rules(judged) == {"id-is-fresh"}

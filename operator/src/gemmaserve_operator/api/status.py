@@ -71,7 +71,7 @@ class LiveRecord(ApiModel):
     failed: Count
     """Requests whose answers broke a rule."""
     inconclusive: Count = 0
-    """Requests whose answers held no tool call, though they might have."""
+    """Requests without a tool call to judge: the model made none, or its context was too short for the question."""
     total: Count
     """Requests that were to be sent."""
     parser_version: str | None = None

@@ -61,7 +61,8 @@ def gate_failures(judged: Sequence[Judged], context: GateContext) -> list[dict[s
         if row.severity == MUST and row.outcome == FAILED
     ]
     if not found and not any(_saw_call(each) for each in judged):
-        found.append({"name": CALL_SEEN, "message": f"no tool call in {len(judged)} answers: nothing could be judged"})
+        notes = "; ".join(dict.fromkeys(each.note for each in judged if each.note)) or "nothing came"
+        found.append({"name": CALL_SEEN, "message": f"nothing could be judged in {len(judged)} answers: {notes}"})
     return found
 
 

@@ -11,8 +11,10 @@ from toolstream.core.exchange import CHAT, MESSAGES, RESPONSES, Endpoint
 ToolChoice = Literal["auto", "required", "named", "none"]
 Object = dict[str, Any]
 
-MAX_TOKENS = 2048
-"""Tokens of an answer: enough for the longest scenario, and a bound for a model that does not stop."""
+MAX_TOKENS = 1024
+"""Tokens of an answer: room to think and call, and a bound for a model that does not stop."""
+LONG_MAX_TOKENS = 2048
+"""Of the answer with a long argument."""
 
 
 class ExpectedCall(NamedTuple):
@@ -50,12 +52,14 @@ class Scenario:
         prompt: The user's message; it names every argument letter for letter.
         expected: The right calls.
         text_too: Whether the answer should hold text beside the calls.
+        max_tokens: Tokens that the answer may take. Servers refuse a request whose context has not that much room.
     """
 
     name: str
     prompt: str
     expected: Sequence[ExpectedCall]
     text_too: bool = False
+    max_tokens: int = MAX_TOKENS
 
 
 def _reads(*paths: str) -> tuple[ExpectedCall, ...]:
@@ -83,6 +87,7 @@ SCENARIOS: Sequence[Scenario] = (
         "long-argument",
         f"Write the file fox.txt with the tool write_file. Its content is exactly these lines:\n{_LONG}",
         (ExpectedCall("write_file", {"path": "fox.txt", "content": _LONG}),),
+        max_tokens=LONG_MAX_TOKENS,
     ),
     Scenario(
         "unicode",
@@ -140,7 +145,7 @@ def _chat(question: Question, model: str) -> Object:
         "tools": [{"type": "function", "function": tool} for tool in TOOLS],
         "tool_choice": choice,
         "temperature": 0,
-        "max_tokens": MAX_TOKENS,
+        "max_tokens": question.scenario.max_tokens,
         "stream": question.streaming,
     }
 
@@ -155,7 +160,7 @@ def _responses(question: Question, model: str) -> Object:
         "tools": [{"type": "function", "strict": False, **tool} for tool in TOOLS],
         "tool_choice": choice,
         "temperature": 0,
-        "max_output_tokens": MAX_TOKENS,
+        "max_output_tokens": question.scenario.max_tokens,
         "store": False,
         "stream": question.streaming,
     }
@@ -172,7 +177,7 @@ def _messages(question: Question, model: str) -> Object:
         "tools": tools,
         "tool_choice": {"type": choice, **({"name": question.tool_name} if choice == "tool" else {})},
         "temperature": 0,
-        "max_tokens": MAX_TOKENS,
+        "max_tokens": question.scenario.max_tokens,
         "stream": question.streaming,
     }
 

@@ -10,7 +10,7 @@ from toolstream.core.printable import printable
 from toolstream.core.rules import MUST, PROFILES, RULES, Finding, Profile, Rule, Severity
 
 if TYPE_CHECKING:
-    from toolstream.core.exchange import Answer
+    from toolstream.core.exchange import Answer, Exchange
     from toolstream.core.scenarios import Question
 
 Outcome = Literal["passed", "failed", "inconclusive"]
@@ -20,6 +20,9 @@ FAILED: Outcome = "failed"
 INCONCLUSIVE: Outcome = "inconclusive"
 
 _ABSENT = {404, 405, 501}
+_BAD_REQUEST = 400
+_NO_ROOM = ("maximum context length", "context_length_exceeded")
+"""vLLM's words and OpenAI's code for a request that the model's context does not hold."""
 CALL_EXPECTED = "call-expected"
 
 
@@ -66,7 +69,7 @@ class Judged:
 
     @property
     def outcome(self) -> Outcome:
-        """Failed when a must rule failed; inconclusive when the endpoint is absent or no call was there to judge."""
+        """Failed when a must rule failed; inconclusive when the server could not be asked or gave no call to judge."""
         musts = [verdict for verdict in self.verdicts if verdict.rule.severity == MUST]
         if any(verdict.outcome == FAILED for verdict in musts):
             return FAILED
@@ -88,8 +91,7 @@ def judge(
         profiles: Only rules that matter to these clients.
         expect_calls: An answer without calls, where tool_choice allows them, is a breach of `call-expected`.
     """
-    if answer.exchange.status in _ABSENT:
-        note = f"the server has no {question.endpoint} endpoint (HTTP {answer.exchange.status})"
+    if note := _unasked(question, answer.exchange):
         return Judged(question, [], note, answer.exchange.seconds)
     rules = [rule for rule in RULES if rule.applies(question) and not rule.breaks.keys().isdisjoint(profiles)]
     if expect_calls and question.tool_choice != "none":
@@ -97,6 +99,15 @@ def judge(
     verdicts = [_verdict(rule, question, answer) for rule in rules]
     note = "" if answer.calls or question.tool_choice == "none" else "the model called no tool"
     return Judged(question, verdicts, note, answer.exchange.seconds)
+
+
+def _unasked(question: Question, exchange: Exchange) -> str:
+    """Why the question was never put to the model, where it was not; how the server streams cannot be told then."""
+    if exchange.status in _ABSENT:
+        return f"the server has no {question.endpoint} endpoint (HTTP {exchange.status})"
+    if exchange.status == _BAD_REQUEST and any(words in chunk.text for chunk in exchange.chunks for words in _NO_ROOM):
+        return "the model's context is too short for the question (HTTP 400)"
+    return ""
 
 
 def _verdict(rule: Rule, question: Question, answer: Answer) -> Verdict:
