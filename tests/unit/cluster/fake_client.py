@@ -61,8 +61,8 @@ class FakeClient:
         if held is None and (metadata.get("uid") or subresource):
             raise ApiError(404 if subresource else 409, "there is no such object")
         if held is not None:
-            version, uid = metadata.get("resourceVersion"), metadata.get("uid")
-            if version not in (None, held["metadata"]["resourceVersion"]) or uid not in (None, held["metadata"]["uid"]):
+            given = ("resourceVersion",) if subresource else ("resourceVersion", "uid")
+            if any(metadata.get(field) not in (None, held["metadata"][field]) for field in given):
                 raise ApiError(409, "the object is another", reason="Conflict")
         merged = (held or {}) | {key: value for key, value in body.items() if key != "metadata"}
         owned = {key: value for key, value in metadata.items() if key not in ("uid", "resourceVersion")}

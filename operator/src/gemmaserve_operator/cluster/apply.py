@@ -43,17 +43,22 @@ class Writer:
     async def write_status(self, resource: Json, status: Json) -> None:
         """Write the whole status; fields that are gone from it are removed.
 
+        It holds for the very version that was planned from. (A uid would not do: of a custom resource's status the API
+        server accepts any, and so the status of a deleted resource would go to a new one of its name.)
+
         Raises:
-            StaleStoreError: The resource is gone, or is another one of the same name.
+            StaleStoreError: The resource has changed or is gone, or is another one of the same name.
             ApiError: Anything else.
         """
-        metadata = {field: resource["metadata"][field] for field in ("name", "namespace", "uid")}
+        metadata = {field: resource["metadata"][field] for field in ("name", "namespace", "resourceVersion")}
         body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": metadata, "status": status}
         try:
             answer = await self._client.apply(GEMMASERVE, body, subresource="status")
         except ApiError as error:
             if error.code in (404, 409):
-                await self._look_again(GEMMASERVE, metadata["namespace"], metadata["name"], metadata["uid"])
+                await self._look_again(
+                    GEMMASERVE, metadata["namespace"], metadata["name"], resource["metadata"]["uid"]
+                )
             raise
         self._store.put(GEMMASERVE, answer)
 
