@@ -56,9 +56,7 @@ class Writer:
             answer = await self._client.apply(GEMMASERVE, body, subresource="status")
         except ApiError as error:
             if error.code in (404, 409):
-                await self._look_again(
-                    GEMMASERVE, metadata["namespace"], metadata["name"], resource["metadata"]["uid"]
-                )
+                await self._look_again(GEMMASERVE, metadata["namespace"], metadata["name"], resource["metadata"]["uid"])
             raise
         self._store.put(GEMMASERVE, answer)
 
