@@ -70,7 +70,7 @@ def test_two_at_once_and_the_leader_is_killed(build, start, tell):
     first = scenario.supervisor.process
     second = start(f"--namespaces={scenario.namespace}", *_flags("killed-leader"))
     with second:
-        eventually(lambda: "waiting for lease" in second.log.read_text(), "the second stands by")
+        eventually(lambda: "waiting for lease" in second.log.read_text(), "the second stands by", 120)
         scenario.begin()
         since = time.monotonic()
         first.kill()
@@ -95,7 +95,7 @@ def test_a_leader_that_was_stopped_and_wakes_up(build, start, tell):
     scenario = build(lambda *flags: start(*flags, *_flags("stopped-leader")))
     first = scenario.supervisor.process
     with start(f"--namespaces={scenario.namespace}", *_flags("stopped-leader")) as second:
-        eventually(lambda: "waiting for lease" in second.log.read_text(), "the second stands by")
+        eventually(lambda: "waiting for lease" in second.log.read_text(), "the second stands by", 120)
         scenario.begin()
         eventually(lambda: scenario.fresh.of(JOB), "the rollout is under way")
         since = time.monotonic()
