@@ -11,16 +11,12 @@ from rich.console import Console
 
 from localcluster.demo import stream
 
-TOKENS = [48, 355, 49]
-
 
 def server(lines, *, status=200):
     requests = []
 
     def answer(request):
         requests.append((request.url.path, json.loads(request.content)))
-        if request.url.path == "/tokenize":
-            return httpx.Response(200, json={"tokens": TOKENS})
         return httpx.Response(status, text="".join(f"{line}\n\n" for line in lines))
 
     client = httpx.Client(base_url="http://server", transport=httpx.MockTransport(answer))
@@ -31,27 +27,34 @@ def events(*chunks):
     return [f"data: {json.dumps(chunk)}" for chunk in chunks]
 
 
-def test_it_dictates_the_servers_own_tokens_of_gemma_text():
+def test_the_request_is_an_ordinary_one():
     client, requests = server(["data: [DONE]"])
-    assert list(stream.stream_chunks(client, "gemma-4")) == []
-    (_, tokenize), (path, body) = requests
-    assert tokenize == {"model": "gemma-4", "prompt": stream.gemma_text(), "add_special_tokens": False}
+    assert list(stream.stream_chunks(client, stream.build_request("gemma-4"))) == []
+    ((path, body),) = requests
     assert path == "/v1/chat/completions"
     assert body["stream"] is True
-    assert body["vllm_xargs"] == {"forced_token_ids": TOKENS}
+    assert body.keys() == {"model", "messages", "tools", "stream", "temperature", "max_tokens"}
     assert {tool["function"]["name"] for tool in body["tools"]} == {call.name for call in stream.CALLS}
+    for call in stream.CALLS:
+        assert all(value in body["messages"][0]["content"] for value in call.arguments.values())
 
 
-def test_the_dictated_text_is_gemmas_own_markup():
-    text = stream.gemma_text()
-    assert '<|tool_call>call:get_weather{city:<|"|>Zürich<|"|>,days:3}<tool_call|>' in text
-    assert "recursive:true}" in text
-    assert text.count("<|tool_call>") == text.count("<tool_call|>") == 3
+def test_results_go_back_under_the_ids_of_the_calls():
+    deltas = [
+        {"index": number, "id": f"call_{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for number in range(3)
+    ]
+    asked, *results = stream.answered([{"choices": [{"delta": {"tool_calls": [delta]}}]} for delta in deltas])
+    assert asked["role"] == "assistant"
+    assert [call["id"] for call in asked["tool_calls"]] == ["call_0", "call_1", "call_2"]
+    assert [(result["tool_call_id"], result["content"]) for result in results] == [
+        (f"call_{number}", text) for number, text in enumerate(stream.RESULTS)
+    ]
 
 
 def test_chunks_come_as_sent_and_comments_are_skipped():
     client, _ = server([": ping", *events({"choices": [1]}, {"choices": [2]}), "data: [DONE]"])
-    assert list(stream.stream_chunks(client, "m")) == [{"choices": [1]}, {"choices": [2]}]
+    assert list(stream.stream_chunks(client, {})) == [{"choices": [1]}, {"choices": [2]}]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_chunks_come_as_sent_and_comments_are_skipped():
 def test_a_stream_that_goes_wrong_says_how(lines, status, words):
     client, _ = server(lines, status=status)
     with pytest.raises(stream.StreamError, match=words):
-        list(stream.stream_chunks(client, "m"))
+        list(stream.stream_chunks(client, {}))
 
 
 def test_a_server_that_is_not_there_says_what_to_look_at():
@@ -75,7 +78,7 @@ def test_a_server_that_is_not_there_says_what_to_look_at():
 
     client = httpx.Client(base_url="http://server", transport=httpx.MockTransport(refuse))
     with pytest.raises(stream.StreamError, match="is the pod ready"):
-        list(stream.stream_chunks(client, "m"))
+        list(stream.stream_chunks(client, {}))
 
 
 def test_a_tool_call_is_shown_whole_and_marked():

@@ -25,8 +25,13 @@ READY_TIMEOUT_SECONDS = 900
 REACH_TIMEOUT_SECONDS = 60
 
 
-def install_operator(cluster: Cluster, image: PushedImage) -> None:
+def install_operator(cluster: Cluster, image: PushedImage, *settings: str) -> None:
     """Install or upgrade the chart and wait for the operator, under enforced restricted pod security.
+
+    Args:
+        cluster: Where to.
+        image: The operator's.
+        settings: More values of the chart, as `helm --set` takes them.
 
     Raises:
         RoadError: helm failed; with its words.
@@ -38,6 +43,7 @@ def install_operator(cluster: Cluster, image: PushedImage) -> None:
         *("upgrade", "--install", "gemmaserve", str(CHART)),
         *("--kubeconfig", str(cluster.kubeconfig), "--namespace", OPERATOR_NAMESPACE),
         *("--set", f"image.repository={image.registry}/{image.repository},image.digest={image.digest}"),
+        *(word for setting in settings for word in ("--set", setting)),
         *("--wait", "--timeout", f"{HELM_TIMEOUT_SECONDS}s"),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HELM_TIMEOUT_SECONDS + 60)

@@ -1,7 +1,7 @@
 """`python -m localcluster.demo.stream`: a streamed chat completion with three tool calls, shown chunk by chunk.
 
-It asks a server that runs the stand-in model (see `localcluster.tinymodel`) and dictates what that model says, token
-by token. What is shown is what the server made of it on its real way out: raw server-sent events, nothing merged.
+It asks as any client would, with three tools declared, and shows what comes: raw server-sent events, nothing merged.
+The right calls are those that the question names; then it hands back results and shows the sentence about them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import httpx
 from rich.console import Console
@@ -18,19 +18,21 @@ from rich.text import Text
 
 from localcluster.demo.verdict import Call, Json, Rule, content_of, judge, tool_call_deltas
 
-OPENING = "On it."
+QUESTION = "Read src/main.py, list the directory docs and tell me the weather in Zürich."
 CALLS = (
     Call("read_file", {"path": "src/main.py"}),
-    Call("get_weather", {"city": "Zürich", "days": 3}),
-    Call("list_directory", {"path": "docs", "recursive": True}),
+    Call("list_directory", {"path": "docs"}),
+    Call("get_weather", {"city": "Zürich"}),
 )
-QUESTION = "Read src/main.py, list docs with everything below it, and tell me the weather in Zürich for three days."
+RESULTS = ("hello", "guide.md", "sunny, 21 degrees")
+"""What the tools are said to have found, in the order of `CALLS`."""
+MAX_TOKENS = 256
 TIMEOUT_SECONDS = 120.0
 
-_TOOLS: tuple[tuple[str, str, Json], ...] = (
-    ("read_file", "Read a file of the project", {"path": {"type": "string"}}),
-    ("get_weather", "Weather forecast for a city", {"city": {"type": "string"}, "days": {"type": "integer"}}),
-    ("list_directory", "List a directory", {"path": {"type": "string"}, "recursive": {"type": "boolean"}}),
+_TOOLS: tuple[tuple[str, str, str, str], ...] = (
+    ("read_file", "Read one file.", "path", "Path of the file"),
+    ("list_directory", "List a directory", "path", "Path of the directory"),
+    ("get_weather", "Weather forecast for a city", "city", "Name of the city"),
 )
 
 
@@ -38,52 +40,55 @@ class StreamError(RuntimeError):
     """The server could not be asked, or did not answer with a stream; the message says what to look at."""
 
 
-def gemma_text() -> str:
-    """What the model is made to write: a sentence and `CALLS`, in Gemma 4's own markup."""
-    return OPENING + "".join(_gemma_call(call) for call in CALLS)
-
-
-def _gemma_call(call: Call) -> str:
-    def value(item: object) -> str:
-        return f'<|"|>{item}<|"|>' if isinstance(item, str) else json.dumps(item)
-
-    arguments = ",".join(f"{key}:{value(item)}" for key, item in call.arguments.items())
-    return f"<|tool_call>call:{call.name}{{{arguments}}}<tool_call|>"
-
-
-def build_request(model: str, forced_token_ids: list[int]) -> Json:
-    """The body of the chat completion; `vllm_xargs` is the one field that an ordinary client would not send."""
+def build_request(model: str, *later: Json) -> Json:
+    """The body of the chat completion: the question, and the messages that came `later`."""
     tools = [
         {
             "type": "function",
             "function": {
                 "name": name,
                 "description": description,
-                "parameters": {"type": "object", "properties": properties, "required": list(properties)},
+                "parameters": {
+                    "type": "object",
+                    "properties": {argument: {"type": "string", "description": about}},
+                    "required": [argument],
+                },
             },
         }
-        for name, description, properties in _TOOLS
+        for name, description, argument, about in _TOOLS
     ]
+    messages = [{"role": "user", "content": QUESTION}, *later]
     return {
         "model": model,
-        "messages": [{"role": "user", "content": QUESTION}],
+        "messages": messages,
         "tools": tools,
         "stream": True,
-        "max_tokens": len(forced_token_ids) + 8,
-        "vllm_xargs": {"forced_token_ids": forced_token_ids},
+        "temperature": 0,
+        "max_tokens": MAX_TOKENS,
     }
 
 
-def stream_chunks(client: httpx.Client, model: str) -> Iterator[Json]:
-    """Ask for the completion and give each chunk as it comes.
+def answered(chunks: Sequence[Json]) -> list[Json]:
+    """The messages that follow a stream of `CALLS`: the assistant's, and a result of each call by its id."""
+    calls = [
+        {key: delta.get(key) for key in ("id", "type", "function")}
+        for chunk in chunks
+        for delta in tool_call_deltas(chunk)
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": result}
+        for call, result in zip(calls, RESULTS, strict=False)
+    ]
+    return [{"role": "assistant", "content": "", "tool_calls": calls}, *results]
+
+
+def stream_chunks(client: httpx.Client, body: Json) -> Iterator[Json]:
+    """Ask for a completion and give each chunk as it comes.
 
     Raises:
         StreamError: no connection, an HTTP error, a line that is not an event, or a stream that just ends.
     """
     try:
-        answer = client.post("/tokenize", json={"model": model, "prompt": gemma_text(), "add_special_tokens": False})
-        _check(answer)
-        body = build_request(model, answer.json()["tokens"])
         with client.stream("POST", "/v1/chat/completions", json=body) as response:
             if response.is_error:
                 response.read()
@@ -155,27 +160,32 @@ def run(url: str, model: str, console: Console) -> bool:
         StreamError: as `stream_chunks` does.
     """
     console.print(f"POST {url}/v1/chat/completions, stream: true, three tools")
-    console.print(
-        "The model is a stand-in without trained weights: the request dictates its tokens "
-        "(vllm_xargs.forced_token_ids).\nThe server, its streaming and its tool-call parsing are the real ones.",
-        style="yellow",
-        soft_wrap=True,
-    )
-    console.print(f"dictated: {gemma_text()}\n", markup=False, soft_wrap=True)
+    console.print(f"user: {QUESTION}\n", markup=False, soft_wrap=True)
+    with httpx.Client(base_url=url, timeout=TIMEOUT_SECONDS) as client:
+        chunks = _shown(console, client, build_request(model))
+        good = show_verdict(console, judge(chunks, CALLS))
+        if good:
+            console.print("\nwith the results of the tools:", soft_wrap=True)
+            sentence = "".join(map(content_of, _shown(console, client, build_request(model, *answered(chunks)))))
+            console.print(f"\nassistant: {sentence}", markup=False, soft_wrap=True)
+    return good
+
+
+def _shown(console: Console, client: httpx.Client, body: Json) -> list[Json]:
+    """The chunks of an answer, each printed as it comes."""
     started = time.monotonic()
     chunks: list[Json] = []
-    with httpx.Client(base_url=url, timeout=TIMEOUT_SECONDS) as client:
-        for chunk in stream_chunks(client, model):
-            chunks.append(chunk)
-            show_chunk(console, time.monotonic() - started, chunk)
-    return show_verdict(console, judge(chunks, CALLS))
+    for chunk in stream_chunks(client, body):
+        chunks.append(chunk)
+        show_chunk(console, time.monotonic() - started, chunk)
+    return chunks
 
 
 def main() -> int:
     """The command line; 0 if every rule holds, 1 if one does not, 2 if the server could not be asked."""
     parser = argparse.ArgumentParser(
         prog="python -m localcluster.demo.stream",
-        description="Stream a chat completion with three tool calls from a server that runs the stand-in model, "
+        description="Stream a chat completion with three tool calls from a server that runs the demo's model, "
         "and judge it by what strict clients need.",
         epilog="example: python -m localcluster.demo.stream --url http://127.0.0.1:8000 --model gemma-4",
     )

@@ -18,7 +18,7 @@ from localcluster.images.recipes import Recipe
 from localcluster.images.registry import find_digest
 from localcluster.images.shell import CommandError, image_cache, run_logged
 from localcluster.paths import locked
-from localcluster.tinymodel.checkpoint import write_checkpoint
+from localcluster.tinymodel.checkpoint import write_trained
 from localcluster.tools import say
 
 ImageName = Literal["python", "base", "serving", "operator", "demo"]
@@ -178,8 +178,7 @@ def _build_upstream(recipe: Recipe, images: Mapping[str, str]) -> None:
 def _build_demo(recipe: Recipe, images: Mapping[str, str]) -> None:
     serving = recipe.parent.name if recipe.parent is not None else "serving"
     with _scratch() as context:
-        write_checkpoint(context / "tiny-gemma4")
-        shutil.copy(REPOSITORY / "localcluster/src/localcluster/tinymodel/forced_decoding.py", context)
+        write_trained(context / "tiny-gemma4")
         arguments = {"SERVING_IMAGE": images[serving]}
         _bud(images[recipe.name], _CONTAINERFILES / "Containerfile.demo", context, arguments)
 

@@ -1,9 +1,8 @@
-"""Writes the stand-in checkpoint: Gemma 4's architecture in miniature, its markers as tokens, one token a byte.
+"""Writes the stand-in checkpoints: Gemma 4's architecture in miniature, in the layout that transformers reads.
 
-`python -m localcluster.tinymodel.checkpoint DIRECTORY`. Needs nothing but Python: the files are small JSON documents
-in the layout that transformers reads. There are no weights: vLLM fills them at random (`--load-format dummy`), and
-what such a model says is decided by `forced_decoding`. A trained checkpoint of the same layout takes its place
-without any change elsewhere.
+`python -m localcluster.tinymodel.checkpoint DIRECTORY` writes the model that was trained to call tools (see
+`training`). With `--no-weights` it writes one of a token a byte that vLLM fills at random (`--load-format dummy`); what
+that one says is decided by `forced_decoding`. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -14,30 +13,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-VOCABULARY_SIZE = 512
-FIRST_BYTE_ID = 256
-"""Byte `b` is token `FIRST_BYTE_ID + b`; everything below is a special token or unused, as in Gemma's vocabulary."""
+from localcluster.tinymodel import tokenizer
+from localcluster.tinymodel.tokenizer import FIRST_BYTE_ID, FIRST_WORD_ID, SPECIAL_TOKENS
+from localcluster.tinymodel.weights import read_tensors, whole, write_tensors
 
-SPECIAL_TOKENS = {
-    "<pad>": 0,
-    "<eos>": 1,
-    "<bos>": 2,
-    "<unk>": 3,
-    "<mask>": 4,
-    "<|tool>": 46,
-    "<tool|>": 47,
-    "<|tool_call>": 48,
-    "<tool_call|>": 49,
-    "<|tool_response>": 50,
-    "<tool_response|>": 51,
-    '<|"|>': 52,
-    "<|think|>": 98,
-    "<|channel>": 100,
-    "<channel|>": 101,
-    "<|turn>": 105,
-    "<turn|>": 106,
-}
-"""Gemma 4's markers, at the ids they have in its tokenizer."""
+__all__ = ["FIRST_BYTE_ID", "SPECIAL_TOKENS", "VOCABULARY_SIZE", "trained_config", "write_checkpoint", "write_trained"]
+
+VOCABULARY_SIZE = FIRST_WORD_ID
+"""Of the checkpoint without weights: markers and bytes."""
+
+WEIGHTS = "weights.safetensors"
 
 END_OF_TURN = (SPECIAL_TOKENS["<eos>"], SPECIAL_TOKENS["<turn|>"], SPECIAL_TOKENS["<|tool_response>"])
 """Tokens at which generation stops, as in Gemma 4's generation_config.json."""
@@ -78,52 +63,47 @@ def model_config() -> dict[str, Any]:
     }
 
 
-def tokenizer() -> dict[str, Any]:
-    """A byte-level tokenizer in the `tokenizers` library's format: 256 bytes, no merges, the markers as special tokens.
-
-    The letters that stand for bytes are those of the byte-level alphabet that GPT-2's tokenizer introduced.
-    """
-    names = {number: name for name, number in SPECIAL_TOKENS.items()}
-    vocabulary = {names.get(number, f"<unused{number}>"): number for number in range(FIRST_BYTE_ID)}
-    vocabulary |= {letter: FIRST_BYTE_ID + byte for byte, letter in enumerate(_byte_alphabet())}
+def trained_config() -> dict[str, Any]:
+    """The configuration of the trained model: five layers, of which the first and third see eight tokens."""
+    untrained = model_config()
+    ropes = untrained["rope_parameters"]
     return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {
-                "id": number,
-                "content": name,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": True,
-            }
-            for name, number in SPECIAL_TOKENS.items()
-        ],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False},
-        "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False},
-        "model": {"type": "BPE", "unk_token": None, "fuse_unk": False, "vocab": vocabulary, "merges": []},
+        **untrained,
+        "vocab_size": tokenizer.VOCABULARY_SIZE,
+        "vocab_size_per_layer_input": tokenizer.VOCABULARY_SIZE,
+        "hidden_size": 128,
+        "intermediate_size": 96,
+        "num_hidden_layers": 5,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 8,
+        "layer_types": [*["sliding_attention", "full_attention"] * 2, "full_attention"],
+        "sliding_window": 8,
+        "rope_parameters": {**ropes, "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}},
     }
 
 
-def _byte_alphabet() -> list[str]:
-    """The printable letter for each of the 256 bytes: itself where it is one, else the next code point from 256 on."""
-    printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
-    replacements = iter(range(256, 512))
-    return [chr(byte) if byte in printable else chr(next(replacements)) for byte in range(256)]
-
-
 def write_checkpoint(directory: Path) -> None:
-    """Write the files of the checkpoint into `directory`, which is made if it is not there."""
+    """Write the files of the checkpoint without weights into `directory`, which is made if it is not there."""
+    _write(directory, model_config(), tokenizer.bytes_document())
+
+
+def write_trained(directory: Path) -> None:
+    """Write the trained checkpoint into `directory`, which is made if it is not there.
+
+    Raises:
+        ValueError: the kept weights are damaged.
+    """
+    _write(directory, trained_config(), tokenizer.words_document())
+    with resources.as_file(resources.files(__package__).joinpath(WEIGHTS)) as kept:
+        write_tensors(directory / "model.safetensors", whole(read_tensors(kept)))
+
+
+def _write(directory: Path, config: dict[str, Any], tokens: dict[str, Any]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     documents: dict[str, dict[str, Any]] = {
-        "config.json": model_config(),
+        "config.json": config,
         "generation_config.json": {"bos_token_id": SPECIAL_TOKENS["<bos>"], "eos_token_id": list(END_OF_TURN)},
-        "tokenizer.json": tokenizer(),
+        "tokenizer.json": tokens,
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "bos_token": "<bos>",
@@ -136,7 +116,7 @@ def write_checkpoint(directory: Path) -> None:
     }
     for name, document in documents.items():
         (directory / name).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    template = resources.files("localcluster.tinymodel").joinpath("chat_template.jinja").read_text(encoding="utf-8")
+    template = resources.files(__package__).joinpath("chat_template.jinja").read_text(encoding="utf-8")
     (directory / "chat_template.jinja").write_text(template, encoding="utf-8")
 
 
@@ -144,11 +124,14 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m localcluster.tinymodel.checkpoint",
-        description="Write the stand-in Gemma 4 checkpoint of the demo (2 layers, hidden size 64, no weights).",
+        description="Write the stand-in Gemma 4 checkpoint: trained to call tools (5 layers, hidden size 128), or "
+        "without weights and with one token a byte (2 layers, hidden size 64), for answers that a request dictates.",
         epilog="example: python -m localcluster.tinymodel.checkpoint /tmp/tiny-gemma4",
     )
     parser.add_argument("directory", type=Path, help="where to write it")
-    write_checkpoint(parser.parse_args().directory)
+    parser.add_argument("--no-weights", action="store_true", help="the one without weights (--load-format dummy)")
+    options = parser.parse_args()
+    (write_checkpoint if options.no_weights else write_trained)(options.directory)
 
 
 if __name__ == "__main__":
