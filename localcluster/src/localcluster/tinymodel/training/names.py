@@ -20,6 +20,7 @@ STEMS = tuple(
     "main index config notes todo readme setup utils helper server client data report log test app core build user "
     "plan list table image style script module draft summary letter budget recipe invoice backup schema query".split()
 )
+COMMON = tuple("the quick brown fox jumps over lazy dog and then error ok true false null".split())
 FOLDERS = tuple("src docs lib tests data tmp etc home assets scripts public build pkg cmd api app var opt".split())
 ENDINGS = tuple(
     "txt md py js ts json yaml toml csv log html css go rs c h cpp java sh sql xml ini lock png pdf".split()
@@ -118,7 +119,8 @@ def city(source: random.Random) -> str:
 
 def word(source: random.Random) -> str:
     """A word of running text."""
-    return source.choice(STEMS) if source.random() < 0.3 else syllables(source, 1, 2)
+    kind = source.random()
+    return source.choice(STEMS) if kind < 0.2 else source.choice(COMMON) if kind < 0.5 else syllables(source, 1, 2)
 
 
 def text(source: random.Random, least: int, most: int) -> str:
