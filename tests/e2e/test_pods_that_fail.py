@@ -16,7 +16,7 @@ TIMEOUT = 300
 Json = dict[str, Any]
 FAULTS: dict[str, tuple[Json, tuple[str, ...]]] = {
     "ImagePullError": ({"image": {"tag": "no-such-tag"}}, ("no-such-tag",)),
-    "InsufficientGPU": ({"resources": {"gpu": {"count": GPUS + 1}}}, ("nvidia.com/gpu",)),
+    "InsufficientGPU": ({"parallelism": {"tensor": GPUS + 1}}, ("nvidia.com/gpu",)),
     "Unschedulable": ({"scheduling": {"nodeSelector": {"no": "such-node"}}}, ("node(s) didn't match",)),
     "CrashLoop": ({"engine": {"args": ["--no-such-option"]}}, ("--no-such-option",)),
     "ContainerOOMKilled": ({"resources": {"requests": {"memory": "64Mi"}, "limits": {"memory": "128Mi"}}}, ("memory",)),
