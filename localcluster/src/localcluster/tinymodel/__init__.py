@@ -1,5 +1,6 @@
-"""The stand-in model of `make demo` and the end-to-end tests: a tiny checkpoint of the real Gemma 4 architecture.
+"""The models that stand in for one that needs a GPU: tiny checkpoints of the real Gemma 4 architecture.
 
-`checkpoint` writes it; `forced_decoding` is the vLLM plugin that makes its random weights say what a request dictates.
-Neither is part of what GemmaServe ships: both stand in for a model that needs a GPU.
+`checkpoint` writes both. The trained one calls tools (see `training`): the demo and the end-to-end tests use it. The
+other has random weights, and the vLLM plugin `forced_decoding` makes it say what a request dictates: for tests and
+benchmarks that need exact output. None of it is part of what GemmaServe ships.
 """

@@ -99,7 +99,6 @@ def test_vllm_says_the_same(model, checkpoint, encoder):
     """Greedily, token for token, and with the same score for each: sliding layers, rotations, norms and capping."""
     asked = exchanges(6)
     prompts = [encoder.ids(encoder.template.render(exchange, messages=-2)) for exchange in asked]
-    prompts = [ids[: max(2, len(ids))] for ids in prompts]
     engine = LLM(str(checkpoint), dtype="float32", enforce_eager=True, max_model_len=2048, seed=0)
     sampling = SamplingParams(temperature=0, max_tokens=80, logprobs=1, stop_token_ids=STOPS)
     outputs = engine.generate([{"prompt_token_ids": ids} for ids in prompts], sampling)

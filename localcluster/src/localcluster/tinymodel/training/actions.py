@@ -10,7 +10,6 @@ from typing import Any
 from localcluster.tinymodel.training import names
 
 Json = dict[str, Any]
-Values = Mapping[str, str]
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 

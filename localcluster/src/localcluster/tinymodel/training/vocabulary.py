@@ -24,7 +24,7 @@ from localcluster.tinymodel.training import names
 from localcluster.tinymodel.training.conversations import conversation
 from localcluster.tinymodel.training.encoding import Template
 
-EXTRA = tuple("the quick brown fox jumps over lazy dog and then call tool error ok true false null".split())
+EXTRA = (*names.COMMON, "call", "tool")
 EXCHANGES = 2500
 SYLLABLES = 130
 
