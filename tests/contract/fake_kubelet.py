@@ -109,15 +109,20 @@ class FakeKubelet:
         metadata = pod["metadata"]
         where = metadata["namespace"], metadata["name"]
         if metadata.get("deletionTimestamp"):
+            # The end first, as a kubelet does it: a Job keeps its finalizer on a pod that goes and has not ended.
+            self._write(pod, self._ended_status(pod))
             self._kube.delete(POD, *where, gracePeriodSeconds=0)
         elif not pod["spec"].get("nodeName"):
             target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
             body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"namespace": where[0], "name": where[1]}}
             self._kube.create(POD, body | {"target": target}, subresource="binding")
         else:
-            status = self._status(pod)
-            if status is not None:
-                self._kube.patch(POD, *where, {"status": status}, subresource="status")
+            self._write(pod, self._status(pod))
+
+    def _write(self, pod, status):
+        metadata = pod["metadata"]
+        if status is not None:
+            self._kube.patch(POD, metadata["namespace"], metadata["name"], {"status": status}, subresource="status")
 
     def _status(self, pod):
         """The status to write; None when it is as it should be."""
@@ -133,13 +138,26 @@ class FakeKubelet:
             return self._gate_status(old, container, self.reports.get(container["image"], passed_report()))
         if container["name"] == names.CONTAINER_LIVE:
             return self._gate_status(old, container, self.live_reports.get(container["image"], passed_live_report()))
+        return self._running_status(old, container)
+
+    def _running_status(self, old, container):
         if _state_of(old).get("running"):
             return None
         return self._build(old, container, {"running": {"startedAt": _now()}}, phase="Running", ready=True)
 
-    def _gate_status(self, old, container, report):
-        if _state_of(old).get("terminated") or report is None:
+    def _ended_status(self, pod):
+        """The status of a pod whose container heard SIGTERM; None when it had ended before."""
+        old = pod.get("status") or {}
+        if old.get("phase") in ("Succeeded", "Failed"):
             return None
+        ended = {"exitCode": 143, "reason": "Error", "startedAt": _now(), "finishedAt": _now()}
+        return self._build(old, pod["spec"]["containers"][0], {"terminated": ended}, phase="Failed", ready=False)
+
+    def _gate_status(self, old, container, report):
+        if _state_of(old).get("terminated"):
+            return None
+        if report is None:
+            return self._running_status(old, container)
         code = 1 if report["failed"] else 0
         ended = {"exitCode": code, "reason": "Error" if code else "Completed", "message": json.dumps(report)}
         ended |= {"startedAt": _now(), "finishedAt": _now()}

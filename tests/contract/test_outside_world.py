@@ -10,7 +10,7 @@ import yaml
 from gemmaserve_operator.api import names
 from gemmaserve_operator.api.revision import revision_hash
 from gemmaserve_operator.api.spec import GemmaServeSpec
-from gemmaserve_operator.cluster.kinds import DEPLOYMENT, JOB, SERVICE, Kind
+from gemmaserve_operator.cluster.kinds import DEPLOYMENT, JOB, POD, SERVICE, Kind
 from gemmaserve_operator.planning.refusals import explain_refusal
 from localcluster import ClusterError
 
@@ -237,7 +237,7 @@ def test_a_namespace_that_is_being_deleted(operator, cluster, kube, kubelet, res
     kubelet.reports[f"{REPOSITORY}@{DIGEST}"] = None
     try:
         resource.create()
-        eventually(lambda: resource.of(JOB), "the gate runs")
+        eventually(lambda: [pod["status"]["phase"] for pod in resource.of(POD)] == ["Running"], "the gate runs")
         kube.delete(NAMESPACE, None, resource.namespace)
         eventually(
             lambda: kube.get(JOB, resource.namespace, names.gate_job_name("gemma4", REVISION)) is None, "it goes", 60
