@@ -20,7 +20,7 @@ from gemmaserve_operator.desired.common import (
 )
 from gemmaserve_operator.desired.server_args import MODELS_PATH, build_server_args, model_source
 
-TEMPLATE_VERSION: Final = "2"
+TEMPLATE_VERSION: Final = "3"
 """Raised with every change of the pod template for an unchanged spec. A Deployment made by another version keeps its
 template, so that upgrading the operator restarts no serving pod."""
 STARTUP_PROBE_PERIOD_SECONDS: Final = 10
@@ -84,6 +84,9 @@ def _build_pod_spec(owner: Owner, revision: Revision, digest: str) -> Json:
     pod: Json = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
+        # vLLM must not be process 1: the kernel keeps SIGTERM from a process 1 without a handler, and vLLM has none
+        # while it loads a model, so that a pod told to stop then would hold its GPU for the whole grace period.
+        "shareProcessNamespace": True,
         "terminationGracePeriodSeconds": grace_seconds(revision),
         "securityContext": pod_security_context(),
         **build_placement(spec),
