@@ -68,6 +68,18 @@ def peak_mib(process):
     return int(next(line.split()[1] for line in status if line.startswith("VmHWM"))) / 1024
 
 
+def cpu_seconds(process):
+    """User and system time of a process."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def machine_cpu_seconds():
+    """What all processors together have worked since the machine started."""
+    user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 async def until(check, what, since=None):
     """Seconds from `since` until the check holds."""
     start = time.monotonic() if since is None else since
@@ -100,22 +112,24 @@ async def measure_floor(api, number):
     await api.create_namespace("floor")
     objects = list(bare_objects("floor", number))
     async with counting(api, "floor") as seen:
-        start = time.monotonic()
+        start, worked = time.monotonic(), machine_cpu_seconds()
         creating = asyncio.create_task(api.create_all(objects))
         children = await until(lambda: seen.children_of_all(number), "all bare objects are there", start)
         ready = await until(lambda: seen.all_run(number), "all bare pods are ready and all Jobs complete", start)
         await creating
-    return {"children_s": children, "ready_s": ready}
+        worked = machine_cpu_seconds() - worked
+    return {"children_s": children, "ready_s": ready, "machine_cpu_s": worked}
 
 
-async def measure_rollout(api, number, *, live):
+async def measure_rollout(api, process, number, *, live):
     await api.create_namespace("scale")
     async with counting(api, "scale") as seen:
-        start = time.monotonic()
+        start, worked, before = time.monotonic(), machine_cpu_seconds(), cpu_seconds(process)
         creating = asyncio.create_task(api.create_all(gemmaserve("scale", index, live) for index in range(number)))
         children = await until(lambda: seen.children_of_all(number), "all children are there", start)
         ready = await until(lambda: seen.all_ready(number), "all GemmaServes are Ready", start)
         await creating
+        worked, cpu = machine_cpu_seconds() - worked, cpu_seconds(process) - before
         to_ready = await api.operator_writes(METRICS_PORT)
         say(f"  children {children:.1f} s, Ready {ready:.1f} s; at rest for {REST_SECONDS} s")
         await until(seen.is_quiet, "nothing changes any more")
@@ -127,6 +141,8 @@ async def measure_rollout(api, number, *, live):
     return {
         "children_s": children,
         "ready_s": ready,
+        "machine_cpu_s": worked,
+        "cpu_s": cpu,
         "writes_to_ready": to_ready,
         "writes_at_rest": writes,
         "back_p50_ms": statistics.median(back) * 1e3,
@@ -186,7 +202,7 @@ async def run(arguments, cluster, folder):
         say(f"{number} GemmaServes, {arguments.gates} gates at once")
         with operator(cluster.kubeconfig, log, arguments.gates) as process:
             await until(lambda: "working" in log.read_text(), "the operator works")
-            ours = await measure_rollout(api, number, live=arguments.live)
+            ours = await measure_rollout(api, process, number, live=arguments.live)
             ours["peak_mib"] = peak_mib(process)
         say("cold start")
         ours |= await measure_cold_start(api, cluster.kubeconfig, log, arguments.gates, number)

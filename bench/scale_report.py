@@ -25,6 +25,8 @@ ROWS = {
     "gates of each": lambda results: "parser, live" if results["live"] else "parser",
     "applied to all children": _beside("children_s"),
     "applied to all Ready": _beside("ready_s"),
+    "the machine's CPU to Ready": _beside("machine_cpu_s"),
+    "the operator's CPU, each": lambda results: f"{results['operator']['cpu_s'] / results['resources'] * 1e3:.0f} ms",
     "writes until Ready, each": lambda results: f"{results['operator']['writes_to_ready'] / results['resources']:.1f}",
     "writes in 30 s at rest": _own("writes_at_rest", ""),
     "deleted child back, p50": _own("back_p50_ms", " ms"),

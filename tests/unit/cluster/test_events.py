@@ -73,3 +73,21 @@ async def test_a_flood_is_cut_off(client, resource, caplog, monkeypatch):
     for _ in range(3):
         sender.send(resource, Event("Normal", "Serving", "words"))
     assert caplog.text.count("2 others wait") == 1
+
+
+async def test_events_give_way_to_real_work_for_a_while(client, resource, monkeypatch):
+    monkeypatch.setattr(module, "_GLANCE", 0.001)
+    busy = True
+    sender = EventSender(client, busy=lambda: busy)
+    task = asyncio.create_task(sender.run())
+    sender.send(resource, Event("Normal", "First", "words"))
+    await asyncio.sleep(0.02)
+    assert client.of(EVENT) == []
+    busy = False
+    await sender.flush()
+    busy = True
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    sender.send(resource, Event("Normal", "Second", "words"))
+    await sender.flush()
+    assert [event["reason"] for event in client.of(EVENT)] == ["First", "Second"]
+    task.cancel()

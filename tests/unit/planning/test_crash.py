@@ -168,8 +168,6 @@ class Chaos(RuleBasedStateMachine):
             self.check_mark(write.body)
         elif write.body["kind"] == "Service" and write.body["metadata"]["name"] == "gemma4":
             self.check_traffic(write.body)
-        elif write.body["kind"] == "Service":
-            self.check_mark(write.body)
 
     def enabled(self):
         return self.cluster.resource["spec"].get("verification", {"live": {"enabled": True}})["live"]["enabled"]

@@ -51,7 +51,7 @@ def test_the_gate_comes_before_anything_that_serves(cluster):
     cluster.settle()
     kinds = [write.body["kind"] for write in cluster.log]
     gate, pods, live, recorded = ["Job", "Job"], ["Deployment", "Service"], ["Job", "Job"], ["Deployment", "Service"]
-    assert kinds == [*gate, *pods, *live, *recorded, "Deployment", "Service", "Service"]
+    assert kinds == [*gate, *pods, *live, *recorded, "Deployment", "Service"]
     assert cluster.condition("Ready")["status"] == "True"
 
 

@@ -131,11 +131,13 @@ async def test_draining_finishes_what_is_under_way_and_starts_nothing(queue, wor
     worker.gate.clear()
     start()
     queue.add(A)
+    assert queue.busy
     await asyncio.sleep(0.01)
     draining = asyncio.create_task(queue.drain())
     queue.add(B)
     await asyncio.sleep(0.01)
     assert not draining.done()
+    assert not queue.busy
     worker.gate.set()
     await asyncio.wait_for(draining, 1)
     await asyncio.sleep(0.01)

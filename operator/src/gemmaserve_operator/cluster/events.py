@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import socket
+import time
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,8 +16,12 @@ from gemmaserve_operator.planning.types import Event
 
 logger = logging.getLogger(__name__)
 
+PATIENCE: Final = 30.0
+"""Seconds for which an event waits behind real work at most."""
 LIMIT: Final = 10_000
 """Events that may wait: what thousands of resources have to say when all change at once."""
+_GLANCE: Final = 0.1
+"""Seconds between looks at whether there is real work."""
 _MAX_NOTE: Final = 1024
 """Bytes of a note (events.k8s.io/v1)."""
 _ACTION: Final = "Reconcile"
@@ -27,22 +33,26 @@ class EventSender:
     What is lost is logged and not made good: the status says the same.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, *, busy: Callable[[], bool] = lambda: False) -> None:
+        """Send with a client; while it is busy with resources, events wait for at most `PATIENCE`."""
         self._client = client
-        self._waiting: asyncio.Queue[Json] = asyncio.Queue(LIMIT)
+        self._busy = busy
+        self._waiting: asyncio.Queue[tuple[float, Json]] = asyncio.Queue(LIMIT)
 
     def send(self, resource: Json, event: Event) -> None:
         """Have one Event about a GemmaServe sent soon; it bears the present time."""
         try:
-            self._waiting.put_nowait(build_event(resource, event, datetime.now(UTC)))
+            self._waiting.put_nowait((time.monotonic(), build_event(resource, event, datetime.now(UTC))))
         except asyncio.QueueFull:
             _log_loss(event.reason, resource["metadata"]["name"], f"{LIMIT} others wait")
 
     async def run(self) -> None:
         """Send for ever."""
         while True:
-            body = await self._waiting.get()
+            since, body = await self._waiting.get()
             try:
+                while self._busy() and time.monotonic() - since < PATIENCE:
+                    await asyncio.sleep(_GLANCE)
                 await self._client.create(EVENT, body)
             except ApiError as error:
                 if error.reason != "AlreadyExists":

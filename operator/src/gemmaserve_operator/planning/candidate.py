@@ -38,21 +38,19 @@ def serve(
 ) -> tuple[Write, ...]:
     """The writes that bring a verified revision's Deployment and Service to what they should be.
 
-    Marks are added to those that they bear. What lets a revision receive traffic stands on both, so that it outlives
-    either.
+    Marks are added to those that the Deployment bears. Both gates' verdicts stand on the Service too, so that they
+    outlive either; that traffic moved to the revision is told by the main Service as well.
     """
     state = view.state(verified.revision.name)
-    marks = _marks(state) | dict(marks or {})
+    passed = state.live.to_annotations() if state.live else {}
     deployment = build_deployment(
         view.owner,
         verified,
         replicas=replicas,
         progress_deadline_seconds=view.spec.rollout.progress_deadline_seconds,
-        marks=marks,
+        marks=passed | _marks(state) | dict(marks or {}),
     )
-    service = build_revision_service(
-        view.owner, verified, marks={key: value for key, value in marks.items() if key != names.ANNOTATION_FAILED}
-    )
+    service = build_revision_service(view.owner, verified, marks=passed)
     return (
         *ensure(keep_foreign_template(deployment, state.deployment), state.deployment, view.strangers),
         *ensure(service, state.service, view.strangers),
@@ -60,7 +58,7 @@ def serve(
 
 
 def _marks(state: RevisionState) -> dict[str, str]:
-    marks = state.live.to_annotations() if state.live else {}
+    marks = {}
     if state.failed is not None:
         marks[names.ANNOTATION_FAILED] = state.failed
     if state.serving_since is not None:

@@ -82,8 +82,7 @@ class RevisionState:
     @property
     def serving_since(self) -> str | None:
         """When traffic moved to this revision, if it ever did."""
-        marks = (annotation(child, names.ANNOTATION_SERVING_SINCE) for child in (self.deployment, self.service))
-        return next((mark for mark in marks if mark), None)
+        return annotation(self.deployment, names.ANNOTATION_SERVING_SINCE)
 
     @property
     def created(self) -> str | None:

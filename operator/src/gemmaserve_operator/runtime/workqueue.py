@@ -65,6 +65,11 @@ class WorkQueue:
         return len(self._waiting)
 
     @property
+    def busy(self) -> bool:
+        """Whether keys wait that will be worked on: not once the queue drains."""
+        return bool(self._waiting) and not self._draining
+
+    @property
     def age(self) -> float:
         """Seconds that the key at the head has been waiting; 0 when none is."""
         if not self._order:
