@@ -14,6 +14,10 @@ from .fake_client import gemmaserve
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
+async def at_once():
+    """It is calm."""
+
+
 @pytest.fixture
 def resource():
     made = gemmaserve()
@@ -49,7 +53,7 @@ def test_notes_fit_and_stay_readable(resource, note):
 
 @pytest.fixture
 async def sender(client):
-    sender = EventSender(client)
+    sender = EventSender(client, at_once)
     task = asyncio.create_task(sender.run())
     yield sender
     assert not task.done()
@@ -69,23 +73,26 @@ async def test_events_are_sent_in_their_order_and_losses_do_no_harm(sender, clie
 
 async def test_a_flood_is_cut_off(client, resource, caplog, monkeypatch):
     monkeypatch.setattr(module, "LIMIT", 2)
-    sender = EventSender(client)
+    sender = EventSender(client, at_once)
     for _ in range(3):
         sender.send(resource, Event("Normal", "Serving", "words"))
     assert caplog.text.count("2 others wait") == 1
 
 
 async def test_events_give_way_to_real_work_for_a_while(client, resource, monkeypatch):
-    monkeypatch.setattr(module, "_GLANCE", 0.001)
-    busy = True
-    sender = EventSender(client, busy=lambda: busy)
+    calm = asyncio.Event()
+
+    async def wait():
+        await calm.wait()
+
+    sender = EventSender(client, wait)
     task = asyncio.create_task(sender.run())
     sender.send(resource, Event("Normal", "First", "words"))
     await asyncio.sleep(0.02)
     assert client.of(EVENT) == []
-    busy = False
+    calm.set()
     await sender.flush()
-    busy = True
+    calm.clear()
     monkeypatch.setattr(module, "PATIENCE", 0.01)
     sender.send(resource, Event("Normal", "Second", "words"))
     await sender.flush()

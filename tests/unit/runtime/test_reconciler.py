@@ -77,8 +77,8 @@ def watcher(outcomes):
 
 
 @pytest.fixture
-async def events(client):
-    sender = EventSender(client)
+async def events(client, queue):
+    sender = EventSender(client, queue.calm)
     task = asyncio.create_task(sender.run())
     yield sender
     task.cancel()

@@ -119,6 +119,17 @@ async def test_a_worker_outlives_what_it_works_on(queue, worker, start):
     assert worker.seen == [A, B]
 
 
+async def test_it_is_calm_when_no_key_waits(queue, start):
+    await asyncio.wait_for(queue.calm(), 1)
+    queue.add(A)
+    queue.add(B)
+    calm = asyncio.create_task(queue.calm())
+    await asyncio.sleep(0.01)
+    assert not calm.done()
+    start()
+    await asyncio.wait_for(calm, 1)
+
+
 async def test_the_age_is_that_of_the_oldest(queue):
     assert queue.age == 0
     queue.add(A)
@@ -131,13 +142,12 @@ async def test_draining_finishes_what_is_under_way_and_starts_nothing(queue, wor
     worker.gate.clear()
     start()
     queue.add(A)
-    assert queue.busy
     await asyncio.sleep(0.01)
     draining = asyncio.create_task(queue.drain())
     queue.add(B)
     await asyncio.sleep(0.01)
     assert not draining.done()
-    assert not queue.busy
+    await asyncio.wait_for(queue.calm(), 1)
     worker.gate.set()
     await asyncio.wait_for(draining, 1)
     await asyncio.sleep(0.01)

@@ -5,7 +5,8 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,8 +21,6 @@ PATIENCE: Final = 30.0
 """Seconds for which an event waits behind real work at most."""
 LIMIT: Final = 10_000
 """Events that may wait: what thousands of resources have to say when all change at once."""
-_GLANCE: Final = 0.1
-"""Seconds between looks at whether there is real work."""
 _MAX_NOTE: Final = 1024
 """Bytes of a note (events.k8s.io/v1)."""
 _ACTION: Final = "Reconcile"
@@ -33,10 +32,10 @@ class EventSender:
     What is lost is logged and not made good: the status says the same.
     """
 
-    def __init__(self, client: Client, *, busy: Callable[[], bool] = lambda: False) -> None:
-        """Send with a client; while it is busy with resources, events wait for at most `PATIENCE`."""
+    def __init__(self, client: Client, calm: Callable[[], Awaitable[None]]) -> None:
+        """Send with a client, each event once it is calm, or has not been for `PATIENCE`."""
         self._client = client
-        self._busy = busy
+        self._calm = calm
         self._waiting: asyncio.Queue[tuple[float, Json]] = asyncio.Queue(LIMIT)
 
     def send(self, resource: Json, event: Event) -> None:
@@ -51,8 +50,8 @@ class EventSender:
         while True:
             since, body = await self._waiting.get()
             try:
-                while self._busy() and time.monotonic() - since < PATIENCE:
-                    await asyncio.sleep(_GLANCE)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._calm(), since + PATIENCE - time.monotonic())
                 await self._client.create(EVENT, body)
             except ApiError as error:
                 if error.reason != "AlreadyExists":

@@ -52,7 +52,7 @@ class App:
             period=settings.resync_seconds,
             on_change=self.queue.add,
         )
-        self._events = EventSender(client, busy=lambda: self.queue.busy)
+        self._events = EventSender(client, self.queue.calm)
         self._reconciler = Reconciler(
             client,
             self.store,

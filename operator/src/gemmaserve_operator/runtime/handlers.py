@@ -12,7 +12,7 @@ from typing import Any, Final
 import kopf
 
 from gemmaserve_operator.cluster.backoff import Backoff
-from gemmaserve_operator.cluster.client import load_configuration
+from gemmaserve_operator.cluster.client import PAGE, load_configuration
 from gemmaserve_operator.cluster.kinds import WATCHED, Json, Kind
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,9 @@ SERVER_TIMEOUT_SECONDS: Final = 600
 """The API server ends a watch after so long; it goes on from where it was."""
 EXIT_SECONDS: Final = 20.0
 """A process that does not end by then is killed: less than a pod's default grace period."""
+IDLE_SECONDS: Final = 0.1
+"""Kopf keeps the last event of each object, and a task for it, for so long: by default long enough for a start to hold
+all objects of a large cluster once more."""
 _NETWORK_BACKOFF: Final = Backoff(first=0.5, cap=30.0)
 
 
@@ -83,6 +86,8 @@ def build_settings() -> kopf.OperatorSettings:
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.watching.inactivity_timeout = INACTIVITY_SECONDS
+    settings.watching.chunk_size = PAGE
+    settings.queueing.idle_timeout = IDLE_SECONDS
     settings.watching.server_timeout = SERVER_TIMEOUT_SECONDS
     settings.networking.error_backoffs = _NETWORK_BACKOFF
     settings.process.ultimate_exiting_timeout = EXIT_SECONDS

@@ -33,6 +33,8 @@ class WorkQueue:
         self._arrival = asyncio.Event()
         self._draining = False
         self._idle = asyncio.Event()
+        self._calm = asyncio.Event()
+        self._calm.set()
 
     def add(self, key: Key) -> None:
         """Have a key worked on as soon as a worker is free."""
@@ -43,6 +45,8 @@ class WorkQueue:
             self._waiting[key] = asyncio.get_running_loop().time()
             self._order.append(key)
             self._arrival.set()
+            if not self._draining:
+                self._calm.clear()
 
     def add_after(self, key: Key, seconds: float) -> None:
         """Have a key worked on after a while, unless it is added before."""
@@ -63,11 +67,6 @@ class WorkQueue:
     def depth(self) -> int:
         """Keys that wait for a worker."""
         return len(self._waiting)
-
-    @property
-    def busy(self) -> bool:
-        """Whether keys wait that will be worked on: not once the queue drains."""
-        return bool(self._waiting) and not self._draining
 
     @property
     def age(self) -> float:
@@ -96,8 +95,13 @@ class WorkQueue:
     async def drain(self) -> None:
         """Start on no key any more, and wait until none is being worked on."""
         self._draining = True
+        self._calm.set()
         if self._working:
             await self._idle.wait()
+
+    async def calm(self) -> None:
+        """Wait until no key waits for a worker, or none will get one any more."""
+        await self._calm.wait()
 
     async def _next(self) -> Key:
         while self._draining or not self._order:
@@ -105,6 +109,8 @@ class WorkQueue:
             await self._arrival.wait()
         key = self._order.popleft()
         del self._waiting[key]
+        if not self._waiting:
+            self._calm.set()
         self._working.add(key)
         return key
 
