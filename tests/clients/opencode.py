@@ -63,8 +63,12 @@ def configuration(url: str) -> dict[str, Any]:
 
 
 def _read(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The outcome from opencode's events; a step is one request to the server."""
+    """The outcome from opencode's events; a step is one request to the server.
+
+    A call's event comes when its tool has ended; the ids of parts grow in the order in which the calls came.
+    """
     outcome: dict[str, Any] = {"text": "", "calls": [], "finish": None, "answer": None, "error": None}
+    calls: list[tuple[str, dict[str, Any]]] = []
     for event in events:
         part = event.get("part", {})
         if event["type"] == "error":
@@ -73,7 +77,7 @@ def _read(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         elif event["type"] == "tool_use":
             state = part["state"]
             call = {"id": part["callID"], "name": part["tool"], "arguments": json.dumps(state.get("input"))}
-            outcome["calls"].append(call)
+            calls.append((part["id"], call))
             outcome["error"] = outcome["error"] or _tool_problem(call["name"], state)
         elif event["type"] == "text" and outcome["finish"] is None:
             outcome["text"] += part["text"]
@@ -81,6 +85,7 @@ def _read(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             outcome["answer"] = part["text"]
         elif event["type"] == "step_finish":
             outcome["finish"] = outcome["finish"] or part["reason"]
+    outcome["calls"] = [call for _, call in sorted(calls, key=lambda each: each[0])]
     return outcome
 
 

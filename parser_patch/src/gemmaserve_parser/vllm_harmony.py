@@ -17,7 +17,7 @@ from gemmaserve_parser.adapters import harmony, harmony_responses
 from gemmaserve_parser.core.harmony_messages import CLOSERS, RETURN
 from gemmaserve_parser.replay import NON_STREAMING, Delta
 from gemmaserve_parser.vllm_replay import body, gather, whole
-from gemmaserve_parser.vllm_stage import Script, ScriptedEngine, Stage, Tokenizer
+from gemmaserve_parser.vllm_stage import Script, ScriptedEngine, Stage, Tokenizer, as_lines, served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -60,11 +60,14 @@ class HarmonyStage(Stage):
         self.parser = manager.get_parser(TOOL_PARSER, REASONING_PARSER, True, **_is_harmony(manager))
 
     async def _stream_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
-        request, context, results = self._harmony_response(body, script, RequestOutputKind.DELTA)
-        rest = (context, "scripted", self.tokenizer, None, 0, lambda event: event)
-        server = self._server(OpenAIServingResponses)
-        events = server._process_harmony_streaming_events(request, None, results, *rest)  # noqa: SLF001
-        return [event.model_dump(mode="json") async for event in events]
+        def handle() -> AsyncIterator[str]:
+            request, context, results = self._harmony_response(body, script, RequestOutputKind.DELTA)
+            rest = (context, "scripted", self.tokenizer, None, 0, lambda event: event)
+            server = self._server(OpenAIServingResponses)
+            events = server._process_harmony_streaming_events(request, None, results, *rest)  # noqa: SLF001
+            return as_lines(events)
+
+        return await served(handle)
 
     async def _complete_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
         _, context, results = self._harmony_response(body, script, RequestOutputKind.FINAL_ONLY)

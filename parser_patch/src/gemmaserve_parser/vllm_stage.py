@@ -7,13 +7,15 @@ hands out for a name; the engine says what a test tells it to. There is no model
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from vllm.entrypoints.anthropic.serving import AnthropicServingMessages
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
+from vllm.entrypoints.openai.responses import api_router
 from vllm.entrypoints.openai.responses.context import SimpleContext
 from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
 from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses
@@ -24,11 +26,12 @@ from vllm.sampling_params import RequestOutputKind, SamplingParams
 from vllm.v1.engine.async_llm import AsyncLLM
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 
     from gemmaserve_parser.replay import Delta
 
 _MODEL = "scripted"
+_T = TypeVar("_T")
 
 
 class Tokenizer:
@@ -177,11 +180,11 @@ class Stage:
 
     def stream(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
         """The chunks that a client receives for a streamed request, without `[DONE]`."""
-        return asyncio.run(self._stream({**body, "stream": True}, script))
+        return _run(self._stream({**body, "stream": True}, script))
 
     def complete(self, body: Mapping[str, Any], script: Script) -> dict[str, Any]:
         """The response of a request that is not streamed."""
-        return asyncio.run(self._complete(body, script))
+        return _run(self._complete(body, script))
 
     def adjusted(self, body: Mapping[str, Any]) -> Any:
         """The request as the server passes it on to the engine."""
@@ -202,45 +205,53 @@ class Stage:
             await arguments[0].aclose()
             return engine.aborted
 
-        return asyncio.run(run())
+        return _run(run())
 
     def stream_messages(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
         """The events of `/v1/messages`, for what vLLM makes of a request there: one of chat completions."""
-        return asyncio.run(self._stream_messages({**body, "stream": True}, script))
+        return _run(self._stream_messages({**body, "stream": True}, script))
 
     def complete_messages(self, body: Mapping[str, Any], script: Script) -> dict[str, Any]:
         """The response of `/v1/messages`."""
-        response = asyncio.run(self._full(body, script, AnthropicServingMessages))
+        response = _run(self._full(body, script, AnthropicServingMessages))
         return dict(self._server(AnthropicServingMessages).messages_full_converter(response).model_dump())
 
     def stream_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
         """The events of `/v1/responses` that tell of the response's items."""
-        return asyncio.run(self._stream_responses(body, script))
+        return _run(self._stream_responses(body, script))
 
     def complete_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
         """The items of a response of `/v1/responses`."""
-        return asyncio.run(self._complete_responses(body, script))
+        return _run(self._complete_responses(body, script))
 
     async def _stream(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
-        request, server, arguments, _ = self._request(body, script, RequestOutputKind.DELTA)
-        lines = [line async for line in server.chat_completion_stream_generator(request, *arguments)]
-        data = [line.strip().removeprefix("data: ") for line in lines]
-        return [json.loads(each) for each in data if each != "[DONE]"]
+        def handle() -> AsyncIterator[str]:
+            request, server, arguments, _ = self._request(body, script, RequestOutputKind.DELTA)
+            stream: AsyncIterator[str] = server.chat_completion_stream_generator(request, *arguments)
+            return stream
+
+        return await served(handle)
 
     async def _stream_messages(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
-        request, _, arguments, _ = self._request(body, script, RequestOutputKind.DELTA)
-        server = self._server(AnthropicServingMessages)
-        stream = server.chat_completion_stream_generator(request, *arguments)
-        if not hasattr(server, "chat_completion_stream_generator_raw"):
-            stream = server.message_stream_converter(stream)
-        return [json.loads(event.partition("data: ")[2]) async for event in stream]
+        def handle() -> AsyncIterator[str]:
+            request, _, arguments, _ = self._request(body, script, RequestOutputKind.DELTA)
+            server = self._server(AnthropicServingMessages)
+            stream: AsyncIterator[str] = server.chat_completion_stream_generator(request, *arguments)
+            if not hasattr(server, "chat_completion_stream_generator_raw"):
+                stream = server.message_stream_converter(stream)
+            return stream
+
+        return await served(handle)
 
     async def _stream_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
-        request, parameters, context, results = self._response(body, script, RequestOutputKind.DELTA)
-        server = self._server(OpenAIServingResponses)
-        rest = (context, _MODEL, self.tokenizer, _Metadata(), 0, lambda event: event)
-        events = server._process_simple_streaming_events(request, parameters, results, *rest)  # noqa: SLF001
-        return [event.model_dump(mode="json") async for event in events]
+        def handle() -> AsyncIterator[str]:
+            request, parameters, context, results = self._response(body, script, RequestOutputKind.DELTA)
+            server = self._server(OpenAIServingResponses)
+            rest = (context, _MODEL, self.tokenizer, _Metadata(), 0, lambda event: event)
+            events = server._process_simple_streaming_events(request, parameters, results, *rest)  # noqa: SLF001
+            return as_lines(events)
+
+        return await served(handle)
 
     async def _complete_responses(self, body: Mapping[str, Any], script: Script) -> list[dict[str, Any]]:
         request, _, context, results = self._response(body, script, RequestOutputKind.FINAL_ONLY)
@@ -315,6 +326,27 @@ class Stage:
         for name, value in {**dict.fromkeys(off, False), **dict.fromkeys(none), **settings}.items():
             setattr(server, name, value)
         return server
+
+
+def _run(request: Coroutine[Any, Any, _T]) -> _T:
+    """Have a request handled in a context that nothing has touched, as each of a server's requests is."""
+    return contextvars.Context().run(asyncio.run, request)
+
+
+def as_lines(events: AsyncIterator[Any]) -> AsyncIterator[str]:
+    """A responses stream as server-sent events, by the server's own code."""
+    lines: AsyncIterator[str] = api_router._convert_stream_to_sse_events(events)  # noqa: SLF001
+    return lines
+
+
+async def served(handle: Callable[[], AsyncIterator[str]]) -> list[dict[str, Any]]:
+    """The data of a stream of server-sent events, as vLLM serves it: made in one task, read in another."""
+
+    async def run() -> AsyncIterator[str]:
+        return handle()
+
+    found = [line.partition("data: ")[2].strip() async for line in await asyncio.create_task(run())]
+    return [json.loads(data) for data in found if data not in ("", "[DONE]")]
 
 
 class _Metadata:

@@ -31,6 +31,10 @@ class Lines:
             self.closed = True
 
 
+def stream_of(lines, seconds):
+    return kept_alive(lines.read(), COMMENT, seconds, contextvars.copy_context())
+
+
 def run(test):
     asyncio.run(asyncio.wait_for(test(), 20))
 
@@ -40,7 +44,7 @@ def test_what_is_in_time_passes_alone():
         lines = Lines("a", "b")
         for gate in lines.gates:
             gate.set()
-        assert [line async for line in kept_alive(lines.read(), COMMENT, 10)] == ["a1", "b2"]
+        assert [line async for line in stream_of(lines, 10)] == ["a1", "b2"]
         assert lines.closed
 
     run(test)
@@ -50,7 +54,7 @@ def test_a_late_line_comes_after_signs_of_life_and_in_its_makers_own_context():
     async def test():
         lines = Lines("a", "b")
         lines.gates[0].set()
-        stream = kept_alive(lines.read(), COMMENT, LATE)
+        stream = stream_of(lines, LATE)
         assert [await anext(stream) for _ in range(3)] == ["a1", COMMENT, COMMENT]
         lines.gates[1].set()
         while (line := await anext(stream)) == COMMENT:
@@ -66,7 +70,7 @@ def test_a_client_that_leaves_closes_the_stream_at_once():
     async def test():
         lines = Lines("a", "b")
         lines.gates[0].set()
-        stream = kept_alive(lines.read(), COMMENT, 10)
+        stream = stream_of(lines, 10)
         assert await anext(stream) == "a1"
         await stream.aclose()
         assert lines.closed
@@ -78,9 +82,37 @@ def test_an_error_of_the_stream_is_the_clients():
     async def test():
         lines = Lines("a", error=RuntimeError("engine died"))
         lines.gates[0].set()
-        stream = kept_alive(lines.read(), COMMENT, 10)
+        stream = stream_of(lines, 10)
         assert await anext(stream) == "a1"
         with pytest.raises(RuntimeError, match="engine died"):
             await anext(stream)
+
+    run(test)
+
+
+@pytest.mark.parametrize("seconds", [10, 0])
+def test_the_stream_is_read_in_the_context_it_was_made_in(seconds):
+    """vLLM makes it in a task of its own, where a parser joins the request, and reads it in another."""
+
+    async def test():
+        lines = Lines("a")
+        lines.gates[0].set()
+
+        async def handle():
+            MARK.set(41)
+            return stream_of(lines, seconds)
+
+        stream = await asyncio.create_task(handle())
+        assert MARK.get() == 0
+        assert [line async for line in stream] == ["a42"]
+
+    run(test)
+
+
+def test_without_an_interval_nothing_is_added():
+    async def test():
+        lines = Lines("a")
+        asyncio.get_running_loop().call_later(LATE * 2, lines.gates[0].set)
+        assert [line async for line in stream_of(lines, 0)] == ["a1"]
 
     run(test)

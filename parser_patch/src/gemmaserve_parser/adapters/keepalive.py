@@ -8,6 +8,7 @@ that its protocol has for this.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from gemmaserve_parser.adapters.answer import heartbeat_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextvars import Context
 
 COMMENT = ": keep-alive\n\n"
 PING = 'event: ping\ndata: {"type": "ping"}\n\n'
@@ -40,25 +42,26 @@ def install() -> None:
 def _wrapped(original: Any, beat: str) -> Any:
     @functools.wraps(original)
     def convert(*args: Any, **kwargs: Any) -> AsyncIterator[str]:
-        lines, seconds = original(*args, **kwargs), heartbeat_seconds()
-        return kept_alive(lines, beat, seconds) if seconds > 0 else lines
+        return kept_alive(original(*args, **kwargs), beat, heartbeat_seconds(), contextvars.copy_context())
 
     setattr(convert, _MARK, original)
     return convert
 
 
-async def kept_alive(lines: AsyncIterator[str], beat: str, seconds: float) -> AsyncIterator[str]:
-    """The lines, with `beat` after every `seconds` without one.
+async def kept_alive(lines: AsyncIterator[str], beat: str, seconds: float, context: Context) -> AsyncIterator[str]:
+    """The lines, with `beat` after every `seconds` without one; never, where these are 0 or less.
 
-    One task reads all of them, so that what a line's making keeps in its context is there for the next; it ends with
-    this generator, and closes `lines` when it does.
+    One task reads all of them, so that what a line's making keeps in its context is there for the next. It works in the
+    context that the request was handled in: vLLM does that in a task of its own, in which the parser of a responses
+    stream is made and joins the stream (`steps`), and reads the stream in another. It ends with this generator, and
+    closes `lines` when it does.
     """
     queue: asyncio.Queue[Any] = asyncio.Queue(maxsize=1)
-    reading = asyncio.ensure_future(_read(lines, queue))
+    reading = context.run(asyncio.ensure_future, _read(lines, queue))
     try:
         while True:
             try:
-                line = await asyncio.wait_for(queue.get(), seconds)
+                line = await asyncio.wait_for(queue.get(), seconds if seconds > 0 else None)
             except asyncio.TimeoutError:  # noqa: UP041  (another class than TimeoutError before Python 3.11)
                 yield beat
                 continue

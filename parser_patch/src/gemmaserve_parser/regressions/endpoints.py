@@ -40,6 +40,21 @@ def responses_give_three_whole_calls(server: Server) -> None:
 
 
 @regression
+def responses_give_nothing_of_a_truncated_call(server: Server) -> None:
+    """A call that max_tokens cut is no item of /v1/responses and no text, streamed or not."""
+    made = case(_TEXT[:-20], finish="length")
+    body = {"tools": _flat(made.tools)}
+    right = ["reasoning", "message", "function_call", "function_call"]
+    items = server.stage(made).complete_responses(body, server.script(made, NON_STREAMING))
+    expect([item["type"] for item in items], right, f"{NON_STREAMING}: items")
+    for mode in (TOKENS, WHOLE):
+        events = server.stage(made).stream_responses(body, server.script(made, mode))
+        done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+        expect([item["type"] for item in done], right, f"{mode}: items")
+        expect(done[1]["content"][0]["text"], "Reading.", f"{mode}: text")
+
+
+@regression
 def messages_stream_three_whole_calls(server: Server) -> None:
     """/v1/messages streams a block for the thought, one for the text and one for each call."""
     made = case(_TEXT)
