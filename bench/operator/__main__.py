@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -231,6 +232,8 @@ def main():
     if arguments.page:
         write_page([json.loads(file.read_text()) for file in arguments.page])
         return
+    # Contexts end their processes also when this one is asked to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with (
         tempfile.TemporaryDirectory(prefix="bench-operator-") as scratch,
         Cluster.start(f"bench-{os.getpid()}", scheduler=True, controllers_qps=QPS, report=say) as cluster,
