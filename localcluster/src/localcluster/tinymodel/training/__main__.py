@@ -21,6 +21,7 @@ from localcluster.tinymodel.weights import read_tensors, write_tensors
 
 EXAMPLES = """examples:
   python -m localcluster.tinymodel.training train /tmp/tiny            # or take up again what is in /tmp/tiny
+  python -m localcluster.tinymodel.training train /tmp/more --kept --rate 0.3   # the repository's weights, trained on
   python -m localcluster.tinymodel.training evaluate -n 500            # the weights of the repository
   python -m localcluster.tinymodel.training keep /tmp/tiny             # make what was trained the repository's weights
 """
@@ -47,12 +48,22 @@ def main() -> int:
 
 
 def _train(options: argparse.Namespace) -> None:
-    plan = Plan(steps=options.steps, decay=options.decay, tokens=options.tokens, seed=options.seed)
+    plan = Plan(
+        steps=options.steps,
+        decay=options.decay,
+        warmup=0 if options.kept else Plan.warmup,
+        tokens=options.tokens,
+        seed=options.seed,
+        rate=options.rate,
+    )
     trainer = Trainer(trained_config(), plan)
     options.directory.mkdir(parents=True, exist_ok=True)
     if (options.directory / "state.pt").exists():
         trainer.load(options.directory / "state.pt")
         sys.stdout.write(f"taking up {options.directory} at step {trainer.step}\n")
+    elif options.kept:
+        folder = Path(str(resources.files("localcluster.tinymodel")))
+        trainer.model.load_state_dict(state_of(read_tensors(folder / WEIGHTS)))
     else:
         lay_down(trainer.model)
     trainer.train(options.directory)
@@ -73,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("directory", type=Path, help="where the state is kept")
     train.add_argument("--steps", type=int, default=5500, help="updates in all (default: 5500)")
     train.add_argument("--decay", type=int, default=4000, help="of these, with a falling learning rate (default: 4000)")
+    train.add_argument("--kept", action="store_true", help="begin with the repository's weights instead of at nothing")
+    train.add_argument("--rate", type=float, default=1.0, help="factor of the learning rates (default: 1)")
     train.add_argument("--tokens", type=int, default=4096, help="tokens of an update (default: 4096)")
     score = commands.add_parser("evaluate", parents=[shared], help="exact answers, on names that training never shows")
     score.add_argument("-n", "--exchanges", type=int, default=200, help="held-out exchanges (default: 200)")

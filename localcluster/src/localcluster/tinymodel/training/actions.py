@@ -121,7 +121,7 @@ SKILLS: Mapping[str, Skill] = {
 }
 
 THINGS = "tasks users jobs notes events issues orders".split()
-KINDS = "open new last own late free old".split()
+KINDS = "open new last own late free".split()
 
 
 def declared(source: random.Random, tools: str, about: str, parameters: Mapping[str, Parameter]) -> tuple[Json, Json]:
@@ -162,10 +162,9 @@ def act(source: random.Random, tool: Json, roles: Json, skill: Skill, *, held_ou
 def plain(source: random.Random) -> tuple[Json, Callable[[], Action]]:
     """A tool without arguments and the wish to call it."""
     kind, thing = source.choice(KINDS), source.choice(THINGS)
-    name = source.choice((f"list_{thing}", f"get_{thing}", f"list_{kind}_{thing}"))
     about = f"{source.choice(('List', 'Get', 'Show'))} the {kind} {thing}." + source.choice(
         ("", " Takes no arguments.", " No arguments.")
     )
-    tool, _ = declared(source, name, about, {})
+    tool, _ = declared(source, f"list_{thing}", about, {})
     clause = f"{source.choice(('list', 'show me', 'get'))} the {kind} {thing}"
     return tool, lambda: Action(tool, {}, clause)

@@ -93,7 +93,7 @@ def _turn(source: random.Random, makers: Sequence[Maker], thinking: bool) -> lis
 
 
 def _request(source: random.Random, makers: Sequence[Maker]) -> tuple[str, list[Action], str]:
-    """What the user says, the calls that are right, and the text before them."""
+    """What the user says, the calls that are right, and the text before them; one text to write at most."""
     wanted = source.choice((1, 1, 2, 3, 3))
     maker = source.choice(makers)
     first = maker()
@@ -106,7 +106,8 @@ def _request(source: random.Random, makers: Sequence[Maker]) -> tuple[str, list[
     else:
         actions = [first]
         for _ in range(wanted - 1):
-            if (more := source.choice(makers)()) not in actions:
+            more = source.choice(makers)()
+            if more not in actions and not ("content" in more.roles and any("content" in a.roles for a in actions)):
                 actions.append(more)
         wish = _row([action.clause for action in actions], source)
     if len({action.tool["name"] for action in actions}) == 1 and source.random() < 0.4:

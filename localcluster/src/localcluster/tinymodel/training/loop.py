@@ -30,6 +30,9 @@ class Plan:
         tokens: Tokens of a batch.
         turns: Requests of an exchange, at most.
         seed: Of names, exchanges and initial weights.
+        rate: A factor of the learning rates.
+        matrix_rate: Muon's learning rate.
+        other_rate: AdamW's learning rate.
     """
 
     steps: int
@@ -39,6 +42,7 @@ class Plan:
     tokens: int = 4096
     turns: int = 2
     seed: int = 1
+    rate: float = 1.0
     matrix_rate: float = 0.02
     other_rate: float = 0.004
 
@@ -96,7 +100,7 @@ class Trainer:
         share = min(1.0, (self.step + 1) / 50, left / max(1, self.plan.decay))
         for optimizer, rate in zip(self.optimizers, self._rates, strict=True):
             for group in optimizer.param_groups:
-                group["lr"] = rate * share
+                group["lr"] = rate * share * self.plan.rate
         loss = loss_of(self.model, batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
