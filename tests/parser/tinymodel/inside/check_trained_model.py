@@ -19,7 +19,7 @@ from localcluster.tinymodel.training.model import Gemma4
 from localcluster.tinymodel.weights import read_tensors
 
 EXCHANGES = 200
-CALLS_RIGHT, TEXTS_RIGHT = 0.9, 0.95
+CALLS_RIGHT, TEXTS_RIGHT = 0.93, 0.95
 """Shares of the held-out answers; docs/tiny-model.md has the measured ones."""
 STOPS = [SPECIAL_TOKENS["<turn|>"], SPECIAL_TOKENS["<|tool_response>"]]
 TOLERANCE = 2e-3

@@ -21,7 +21,7 @@ from localcluster.tinymodel.weights import read_tensors, write_tensors
 
 EXAMPLES = """examples:
   python -m localcluster.tinymodel.training train /tmp/tiny            # or take up again what is in /tmp/tiny
-  python -m localcluster.tinymodel.training train /tmp/more --kept --rate 0.3   # the repository's weights, trained on
+  python -m localcluster.tinymodel.training train /tmp/more --kept --rate 0.3    # train the repository's on
   python -m localcluster.tinymodel.training evaluate -n 500            # the weights of the repository
   python -m localcluster.tinymodel.training keep /tmp/tiny             # make what was trained the repository's weights
 """
@@ -54,6 +54,7 @@ def _train(options: argparse.Namespace) -> None:
         warmup=0 if options.kept else Plan.warmup,
         tokens=options.tokens,
         seed=options.seed,
+        hardest=options.hardest,
         rate=options.rate,
     )
     trainer = Trainer(trained_config(), plan)
@@ -86,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--decay", type=int, default=4000, help="of these, with a falling learning rate (default: 4000)")
     train.add_argument("--kept", action="store_true", help="begin with the repository's weights instead of at nothing")
     train.add_argument("--rate", type=float, default=1.0, help="factor of the learning rates (default: 1)")
+    train.add_argument("--hardest", type=float, default=1.0, help="learn from this share of all exchanges (default: 1)")
     train.add_argument("--tokens", type=int, default=4096, help="tokens of an update (default: 4096)")
     score = commands.add_parser("evaluate", parents=[shared], help="exact answers, on names that training never shows")
     score.add_argument("-n", "--exchanges", type=int, default=200, help="held-out exchanges (default: 200)")

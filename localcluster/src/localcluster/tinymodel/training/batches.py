@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -48,11 +48,13 @@ def grouped(sequences: list[Encoded], tokens: int) -> Iterator[Batch]:
         yield padded(group)
 
 
-def exchanges(source: random.Random, encoder: Encoder, tokens: int, turns: int) -> Iterator[Batch]:
-    """Exchanges without end, `tokens` tokens a batch."""
+def exchanges(
+    source: random.Random, encoder: Encoder, tokens: int, turns: int, choose: Callable[[list[Encoded]], list[Encoded]]
+) -> Iterator[Batch]:
+    """Exchanges without end, `tokens` tokens a batch; of every `POOL` of them those that `choose` gives back."""
     while True:
         made = [encoder.encode(conversation(source, turns=turns)) for _ in range(POOL)]
-        batches = [*grouped(made, tokens)]
+        batches = [*grouped(choose(made), tokens)]
         source.shuffle(batches)
         yield from batches
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from localcluster.tinymodel.training.batches import Batch, exchanges, repeats
-from localcluster.tinymodel.training.encoding import Encoder
+from localcluster.tinymodel.training.batches import Batch, exchanges, grouped, repeats
+from localcluster.tinymodel.training.encoding import Encoded, Encoder
 from localcluster.tinymodel.training.evaluation import Score, evaluate
 from localcluster.tinymodel.training.model import Gemma4
 
@@ -30,6 +30,7 @@ class Plan:
         tokens: Tokens of a batch.
         turns: Requests of an exchange, at most.
         seed: Of names, exchanges and initial weights.
+        hardest: The share of all exchanges that is learnt from: those with the greatest loss of a token.
         rate: A factor of the learning rates.
         matrix_rate: Muon's learning rate.
         other_rate: AdamW's learning rate.
@@ -42,6 +43,7 @@ class Plan:
     tokens: int = 4096
     turns: int = 2
     seed: int = 1
+    hardest: float = 1.0
     rate: float = 1.0
     matrix_rate: float = 0.02
     other_rate: float = 0.004
@@ -71,7 +73,7 @@ class Trainer:
         """Train to the end of the plan; the state goes to `directory` every `save_every` seconds."""
         encoder, saved, started = Encoder(), time.monotonic(), time.monotonic()
         source = random.Random(f"{self.plan.seed} {self.step}")
-        stream = exchanges(source, encoder, self.plan.tokens, self.plan.turns)
+        stream = exchanges(source, encoder, self.plan.tokens, self.plan.turns, self.hardest)
         mean, seen = 0.0, 0
         while self.step < self.plan.steps:
             repeating = self.step < self.plan.warmup or source.random() < self.plan.repeating
@@ -89,6 +91,20 @@ class Trainer:
                 score = self.score(encoder)
                 print(f"step {self.step} {score}", flush=True)
                 saved = time.monotonic()
+
+    @torch.no_grad()
+    def hardest(self, sequences: list[Encoded]) -> list[Encoded]:
+        """The share of the sequences that the plan wants learnt from.
+
+        Late in training most exchanges are right; reading one costs a third of learning from it.
+        """
+        kept = round(len(sequences) * self.plan.hardest)
+        if kept == len(sequences):
+            return sequences
+        ordered = sorted(sequences, key=lambda sequence: len(sequence.ids))
+        losses = [loss for batch in grouped(ordered, self.plan.tokens) for loss in worst(self.model, batch)]
+        ranked = sorted(range(len(ordered)), key=losses.__getitem__, reverse=True)
+        return [ordered[number] for number in ranked[:kept]]
 
     def score(self, encoder: Encoder, exchanges_: int = 40) -> Score:
         """How many held-out exchanges go right."""
@@ -128,6 +144,15 @@ class Trainer:
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self.step = state["step"]
+
+
+def worst(model: Gemma4, batch: Batch) -> list[float]:
+    """Of each sequence the greatest cross entropy of one of the model's own tokens."""
+    states = model(batch.ids[:, :-1])
+    own = batch.own[:, 1:]
+    losses = torch.zeros(own.shape)
+    losses[own] = functional.cross_entropy(model.logits(states[own]), batch.ids[:, 1:][own], reduction="none")
+    return losses.amax(1).tolist()
 
 
 def loss_of(model: Gemma4, batch: Batch) -> Tensor:
