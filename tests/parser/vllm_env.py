@@ -57,11 +57,11 @@ class VllmEnvironment:
     path: tuple[Path, ...]
 
     def variables(self) -> dict[str, str]:
-        """The environment variables for a process of this environment: those of this process and our path."""
+        """The environment variables for a process of this environment: this process's, with our path in front."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         return {
             **kept,
-            "PYTHONPATH": os.pathsep.join(map(str, self.path)),
+            "PYTHONPATH": os.pathsep.join([*map(str, self.path), *filter(None, [os.environ.get("PYTHONPATH")])]),
             "VLLM_LOGGING_LEVEL": "WARNING",
             "VLLM_NO_USAGE_STATS": "1",
             "HF_HUB_OFFLINE": "1",
