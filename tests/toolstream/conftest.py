@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from toolstream.core.exchange import CHAT, MESSAGES, RESPONSES, Chunk, Exchange
-from toolstream.core.scenarios import SCENARIOS, Question
+from toolstream.core.scenarios import CUT_MAX_TOKENS, SCENARIOS, Question
 
 SSE = "text/event-stream"
 JSON = "application/json"
@@ -234,7 +234,8 @@ async def good_model(request, send):
     text = json.dumps(request.body, ensure_ascii=False)
     scenario = next(each for each in SCENARIOS if json.dumps(each.prompt, ensure_ascii=False)[1:-1] in text)
     choice = request.body["tool_choice"]
-    silent = choice in ("none", {"type": "none"})
+    cut = CUT_MAX_TOKENS in (request.body.get("max_tokens"), request.body.get("max_output_tokens"))
+    silent = cut or choice in ("none", {"type": "none"})
     calls = [] if silent else expected_calls(scenario)
     said = "I am going to read it." if scenario.text_too or silent else ""
     await answers(right_answer(endpoint, request.body["stream"], calls, said))(request, send)

@@ -28,7 +28,7 @@ def test_a_right_server_passes_every_question(server, scripts):
     server.script = scripts.good_model
     result = run("check", server.url)
     assert result.exit_code == 0, result.stdout
-    assert "no must-rule broken; 54 of 54 requests passed" in result.stdout
+    assert "no must-rule broken; 60 of 60 requests passed" in result.stdout
     assert {request.path for request in server.requests} == {
         "/v1/chat/completions",
         "/v1/responses",
@@ -54,7 +54,7 @@ def test_json_holds_rules_and_questions(make, server, scripts):
     rule = next(each for each in found["rules"] if each["name"] == "call-has-id")
     assert (rule["severity"], rule["outcome"]) == ("must", "failed")
     assert rule["breaches"][0]["quote"]
-    assert len(found["questions"]) == 18
+    assert len(found["questions"]) == 20
 
 
 def test_junit_counts_must_rules_as_failures(make, server, scripts, tmp_path):
@@ -105,7 +105,7 @@ def test_a_server_without_two_of_the_endpoints_is_judged_by_the_third(server, sc
     server.script = script
     result = run("check", server.url)
     assert result.exit_code == 0
-    assert "18 of 54 requests passed, 36 inconclusive" in " ".join(result.stdout.split())
+    assert "20 of 60 requests passed, 40 inconclusive" in " ".join(result.stdout.split())
 
 
 def test_a_server_that_is_not_there_exits_with_two_and_one_line(unused_tcp_port):
@@ -188,7 +188,7 @@ def test_extra_fields_go_with_every_request_and_the_result_says_so(server, scrip
     arguments = ("check", server.url, "--endpoint", "chat", "--extra-body", json.dumps(fields))
     assert json.loads(run(*arguments, "--json").stdout)["extraBody"] == fields
     asked = [request.body for request in server.requests if request.path == "/v1/chat/completions"]
-    assert len(asked) == 18
+    assert len(asked) == 20
     assert all(body | fields == body for body in asked)
     assert f"each request carried also: {json.dumps(fields)}" in run(*arguments).stdout
 

@@ -87,5 +87,5 @@ def test_the_gate_asks_as_often_as_it_is_told_streams_first():
     questions = gate_questions(40)
     assert len(questions) == 40
     assert {question.endpoint for question in questions} == {"chat"}
-    assert all(question.streaming for question in questions[:9])
-    assert len({question.name for question in questions}) == 18
+    assert all(question.streaming for question in questions[:10])
+    assert len({question.name for question in questions}) == 20

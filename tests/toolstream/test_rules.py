@@ -19,7 +19,7 @@ def failed_rules(judged):
 
 
 def right_answer_to(make, question):
-    calls = [] if question.tool_choice == "none" else make.expected_calls(question.scenario)
+    calls = make.expected_calls(question.scenario) if question.calls_are_due else []
     text = "So be it." if question.scenario.text_too or not calls else ""
     body = make.right_answer(question.endpoint, question.streaming, calls, text)
     return make.exchange(
@@ -93,6 +93,10 @@ PLANTED = {
     "named-calls-that-tool": ({"tool_choice": "named"}, lambda make: stream(make, chat(make, name="list_tasks"))),
     "tool-was-declared": ({}, lambda make: stream(make, chat(make, name="rm_rf"))),
     "calls-as-asked": ({}, lambda make: stream(make, chat(make, arguments='{"path": "other.txt"}'))),
+    "cut-call-is-no-call": (
+        {"name": "cut-short"},
+        lambda make: stream(make, chat(make, name="write_file", arguments='{"path": "fox.txt", "content": "1: the"}')),
+    ),
     "text-kept-beside-calls": (
         {"name": "text-around"},
         lambda make: stream(make, chat(make, arguments='{"path": "plan.md"}')),
@@ -114,6 +118,28 @@ def test_a_planted_fault_is_found_and_quoted(make, name):
     assert breach.detail
     assert breach.quote in {*(chunk.text for chunk in answer(make).chunks), ""}
     assert verdict.rule.breaks
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", '{"path": "fox', "{}", '{"path": "fo"}', '{"path": "fox.txt"}', '{"content": "1: the qu"}', "[]"]
+)
+def test_no_part_of_a_call_that_was_cut_is_a_call(make, arguments):
+    answer = stream(make, chat(make, name="write_file", arguments=arguments), finish_reason="length")
+    assert "cut-call-is-no-call" in failed_rules(judge(make.question("cut-short"), read(answer)))
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"path": "fox.txt", "content": "2: a"}', '{"path": "x"}', '{"path": "fox.txt", "n": 1}']
+)
+def test_another_call_than_the_one_that_was_to_be_cut_is_the_model_s_affair(make, arguments):
+    answer = stream(make, chat(make, name="write_file", arguments=arguments))
+    assert judge(make.question("cut-short"), read(answer)).outcome == PASSED
+
+
+def test_where_the_answer_is_cut_no_call_is_missed(make):
+    judged = judge(make.question("cut-short"), read(stream(make, text="", finish_reason="length")), expect_calls=True)
+    assert judged.outcome == PASSED
+    assert not judged.note
 
 
 def test_null_ids_and_names_count_as_missing(make):

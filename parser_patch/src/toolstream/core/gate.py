@@ -95,6 +95,6 @@ def _message(row: RuleTally) -> str:
 
 
 def _saw_call(judged: Judged) -> bool:
-    return judged.question.tool_choice != "none" and any(
+    return judged.question.calls_are_due and any(
         verdict.rule.needs_call and verdict.outcome != INCONCLUSIVE for verdict in judged.verdicts
     )

@@ -15,6 +15,8 @@ MAX_TOKENS = 1024
 """Tokens of an answer: room to think and call, and a bound for a model that does not stop."""
 LONG_MAX_TOKENS = 2048
 """Of the answer with a long argument."""
+CUT_MAX_TOKENS = 48
+"""Of the answer that is to end within its call: the long argument alone is some hundred tokens."""
 
 
 class ExpectedCall(NamedTuple):
@@ -53,6 +55,7 @@ class Scenario:
         expected: The right calls.
         text_too: Whether the answer should hold text beside the calls.
         max_tokens: Tokens that the answer may take. Servers refuse a request whose context has not that much room.
+        cut: Whether they are too few for the call: then none is right.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Scenario:
     expected: Sequence[ExpectedCall]
     text_too: bool = False
     max_tokens: int = MAX_TOKENS
+    cut: bool = False
 
 
 def _reads(*paths: str) -> tuple[ExpectedCall, ...]:
@@ -67,6 +71,8 @@ def _reads(*paths: str) -> tuple[ExpectedCall, ...]:
 
 
 _LONG = "\n".join(f"{number}: the quick brown fox jumps over the lazy dog" for number in range(1, 31))
+_WRITE = f"Write the file fox.txt with the tool write_file. Its content is exactly these lines:\n{_LONG}"
+_WRITTEN = (ExpectedCall("write_file", {"path": "fox.txt", "content": _LONG}),)
 
 ONE_CALL = Scenario("one-call", "Read the file notes.txt with the tool read_file.", _reads("notes.txt"))
 THREE_PARALLEL = Scenario(
@@ -83,18 +89,14 @@ SCENARIOS: Sequence[Scenario] = (
         _reads("plan.md"),
         text_too=True,
     ),
-    Scenario(
-        "long-argument",
-        f"Write the file fox.txt with the tool write_file. Its content is exactly these lines:\n{_LONG}",
-        (ExpectedCall("write_file", {"path": "fox.txt", "content": _LONG}),),
-        max_tokens=LONG_MAX_TOKENS,
-    ),
+    Scenario("long-argument", _WRITE, _WRITTEN, max_tokens=LONG_MAX_TOKENS),
     Scenario(
         "unicode",
         "Read the file résumé-日本語-🦊.txt with the tool read_file.",
         _reads("résumé-日本語-🦊.txt"),
     ),
     Scenario("no-arguments", "List the open tasks with the tool list_tasks.", (ExpectedCall("list_tasks", {}),)),
+    Scenario("cut-short", _WRITE, _WRITTEN, max_tokens=CUT_MAX_TOKENS, cut=True),
 )
 
 
@@ -117,6 +119,11 @@ class Question:
     def tool_name(self) -> str:
         """The tool that a named choice names."""
         return self.scenario.expected[0].name
+
+    @property
+    def calls_are_due(self) -> bool:
+        """Whether the right answer has calls."""
+        return self.tool_choice != "none" and not self.scenario.cut
 
     def body(self, model: str, **more: Any) -> Object:  # noqa: ANN401  (fields of a request)
         """The request, greedy and bounded; `more` is laid over it."""

@@ -94,10 +94,10 @@ def judge(
     if note := _unasked(question, answer.exchange):
         return Judged(question, [], note, answer.exchange.seconds)
     rules = [rule for rule in RULES if rule.applies(question) and not rule.breaks.keys().isdisjoint(profiles)]
-    if expect_calls and question.tool_choice != "none":
+    if expect_calls and question.calls_are_due:
         rules.append(_CALL_EXPECTED)
     verdicts = [_verdict(rule, question, answer) for rule in rules]
-    note = "" if answer.calls or question.tool_choice == "none" else "the model called no tool"
+    note = "" if answer.calls or not question.calls_are_due else "the model called no tool"
     return Judged(question, verdicts, note, answer.exchange.seconds)
 
 
@@ -112,8 +112,8 @@ def _unasked(question: Question, exchange: Exchange) -> str:
 
 def _verdict(rule: Rule, question: Question, answer: Answer) -> Verdict:
     if rule.needs_call and not answer.calls:
-        # A rule about calls holds where calls are forbidden and none came.
-        return Verdict(rule, PASSED if question.tool_choice == "none" else INCONCLUSIVE)
+        # A rule about calls holds where no call is due and none came.
+        return Verdict(rule, INCONCLUSIVE if question.calls_are_due else PASSED)
     breaches = [
         Breach(
             question.name,

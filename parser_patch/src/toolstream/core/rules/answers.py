@@ -59,6 +59,13 @@ def _none(answer: Answer, _question: Question) -> Iterator[Finding]:
         yield Finding("a call although tool_choice is none", call.pieces[0].chunk)
 
 
+def _cut(answer: Answer, question: Question) -> Iterator[Finding]:
+    wanted = question.scenario.expected[0]
+    for call in answer.calls:
+        if call.name == wanted.name and faults.is_part(call.arguments, wanted.arguments):
+            yield Finding(f"part of a call: {call.name}({call.arguments})"[:300], call.pieces[0].chunk)
+
+
 def _called(answer: Answer, _question: Question) -> Iterator[Finding]:
     if not answer.calls and answer.ended:
         yield Finding("no call although the request demands one")
@@ -101,6 +108,7 @@ RULES = (
         },
         _finish,
         "OpenAI API reference: finish_reason; Anthropic: stop_reason",
+        when=lambda question: not question.scenario.cut,
     ),
     Rule(
         "no-markup-leaks",
@@ -149,7 +157,16 @@ RULES = (
         everyone("the tool runs with other arguments than the user asked for (the model's fault or the parser's)"),
         _right,
         "the scenario's prompt names every argument",
-        when=lambda question: question.tool_choice != "none",
+        when=lambda question: question.calls_are_due,
+    ),
+    Rule(
+        "cut-call-is-no-call",
+        MUST,
+        everyone("the tool runs with a part of its arguments: half a file is written over a whole one"),
+        _cut,
+        "the parser contract, rule 5",
+        needs_call=False,
+        when=lambda question: question.scenario.cut,
     ),
     Rule(
         "text-kept-beside-calls",
