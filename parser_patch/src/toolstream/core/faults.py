@@ -71,9 +71,10 @@ def is_part(text: str, wanted: Mapping[str, object]) -> bool:
         given = loads(text)
     except NotJson:
         return True
-    if not isinstance(given, dict) or equal(given, dict(wanted)):
-        return not isinstance(given, dict)
-    return all(key in wanted and str(wanted[key]).startswith(str(value)) for key, value in given.items())
+    if not isinstance(given, dict):
+        return True
+    begins = all(key in wanted and str(wanted[key]).startswith(str(value)) for key, value in given.items())
+    return begins and not equal(given, dict(wanted))
 
 
 def _arguments_are(text: str, wanted: Mapping[str, object]) -> bool:
