@@ -1,5 +1,6 @@
 """The trained stand-in: how often it is right, and that transformers and vLLM compute what its training computed."""
 
+import math
 import random
 
 import pytest
@@ -15,6 +16,7 @@ from localcluster.tinymodel.training.conversations import conversation
 from localcluster.tinymodel.training.encoding import Encoder
 from localcluster.tinymodel.training.evaluation import evaluate
 from localcluster.tinymodel.training.export import state_of
+from localcluster.tinymodel.training.loop import worst
 from localcluster.tinymodel.training.model import Gemma4
 from localcluster.tinymodel.weights import read_tensors
 
@@ -64,6 +66,22 @@ def test_the_evaluation_sees_a_wrong_answer(model, encoder):
     with torch.no_grad():
         broken.model.layers[1].self_attn.o_proj.weight.zero_()
     assert evaluate(broken, encoder, 20, seed=0).calls_right == 0
+
+
+def test_a_wrong_answer_counts_as_hard(model, encoder):
+    """A token that is not the most likely one has less than half of the probability, so a loss above log 2."""
+    source = random.Random("what is hard")
+    batch = padded([encoder.encode(conversation(source, held_out=True, turns=1)) for _ in range(60)])
+    broken = Gemma4(trained_config())
+    broken.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        broken.model.layers[2].self_attn.o_proj.weight.zero_()
+        right = broken.logits(broken(batch.ids[:, :-1])).argmax(-1) == batch.ids[:, 1:]
+        losses = worst(broken, batch)
+    wrong = (~right & batch.own[:, 1:]).any(1).tolist()
+    assert any(wrong)
+    assert not all(wrong)
+    assert all(loss > math.log(2) for loss, failed in zip(losses, wrong, strict=True) if failed)
 
 
 def test_transformers_computes_the_same_scores(model, checkpoint, encoder):

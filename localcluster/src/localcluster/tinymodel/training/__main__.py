@@ -19,9 +19,10 @@ from localcluster.tinymodel.training.model import Gemma4
 from localcluster.tinymodel.training.prior import lay_down
 from localcluster.tinymodel.weights import read_tensors, write_tensors
 
+FOLDER = Path(str(resources.files("localcluster.tinymodel")))
 EXAMPLES = """examples:
   python -m localcluster.tinymodel.training train /tmp/tiny            # or take up again what is in /tmp/tiny
-  python -m localcluster.tinymodel.training train /tmp/more --kept --rate 0.3    # train the repository's on
+  python -m localcluster.tinymodel.training train /tmp/more --kept --rate 0.3    # go on from the repository's
   python -m localcluster.tinymodel.training evaluate -n 500            # the weights of the repository
   python -m localcluster.tinymodel.training keep /tmp/tiny             # make what was trained the repository's weights
 """
@@ -31,18 +32,17 @@ def main() -> int:
     """The command line."""
     options = _parser().parse_args()
     torch.set_num_threads(options.threads)
-    folder = Path(str(resources.files("localcluster.tinymodel")))
     if options.command == "vocabulary":
-        vocabulary.write(folder / "vocabulary.json", options.seed)
+        vocabulary.write(FOLDER / "vocabulary.json", options.seed)
     elif options.command == "train":
         _train(options)
     elif options.command == "keep":
         state = torch.load(options.directory / "state.pt", weights_only=True)
-        write_tensors(folder / WEIGHTS, kept(state["model"]))
-        sys.stdout.write(f"{folder / WEIGHTS}: {(folder / WEIGHTS).stat().st_size} bytes\n")
+        write_tensors(FOLDER / WEIGHTS, kept(state["model"]))
+        sys.stdout.write(f"{FOLDER / WEIGHTS}: {(FOLDER / WEIGHTS).stat().st_size} bytes\n")
     else:
         model = Gemma4(trained_config())
-        model.load_state_dict(state_of(read_tensors(options.weights or folder / WEIGHTS)))
+        model.load_state_dict(state_of(read_tensors(options.weights or FOLDER / WEIGHTS)))
         sys.stdout.write(f"{evaluate(model, Encoder(), options.exchanges, options.seed)}\n")
     return 0
 
@@ -63,11 +63,17 @@ def _train(options: argparse.Namespace) -> None:
         trainer.load(options.directory / "state.pt")
         sys.stdout.write(f"taking up {options.directory} at step {trainer.step}\n")
     elif options.kept:
-        folder = Path(str(resources.files("localcluster.tinymodel")))
-        trainer.model.load_state_dict(state_of(read_tensors(folder / WEIGHTS)))
+        trainer.model.load_state_dict(state_of(read_tensors(FOLDER / WEIGHTS)))
     else:
         lay_down(trainer.model)
     trainer.train(options.directory)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share: give a number above 0, at most 1, such as 0.33")
+    return share
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,7 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--decay", type=int, default=4000, help="of these, with a falling learning rate (default: 4000)")
     train.add_argument("--kept", action="store_true", help="begin with the repository's weights instead of at nothing")
     train.add_argument("--rate", type=float, default=1.0, help="factor of the learning rates (default: 1)")
-    train.add_argument("--hardest", type=float, default=1.0, help="learn from this share of all exchanges (default: 1)")
+    train.add_argument(
+        "--hardest", type=_share, default=1.0, help="learn from this share of all exchanges (default: 1)"
+    )
     train.add_argument("--tokens", type=int, default=4096, help="tokens of an update (default: 4096)")
     score = commands.add_parser("evaluate", parents=[shared], help="exact answers, on names that training never shows")
     score.add_argument("-n", "--exchanges", type=int, default=200, help="held-out exchanges (default: 200)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ class Plan:
         tokens: Tokens of a batch.
         turns: Requests of an exchange, at most.
         seed: Of names, exchanges and initial weights.
-        hardest: The share of all exchanges that is learnt from: those with the greatest loss of a token.
+        hardest: The share of all exchanges that is learnt from, above 0 and at most 1: those with the greatest loss of
+            a token.
         rate: A factor of the learning rates.
         matrix_rate: Muon's learning rate.
         other_rate: AdamW's learning rate.
@@ -98,7 +100,7 @@ class Trainer:
 
         Late in training most exchanges are right; reading one costs a third of learning from it.
         """
-        kept = round(len(sequences) * self.plan.hardest)
+        kept = math.ceil(len(sequences) * self.plan.hardest)
         if kept == len(sequences):
             return sequences
         ordered = sorted(sequences, key=lambda sequence: len(sequence.ids))
@@ -148,15 +150,18 @@ class Trainer:
 
 def worst(model: Gemma4, batch: Batch) -> list[float]:
     """Of each sequence the greatest cross entropy of one of the model's own tokens."""
-    states = model(batch.ids[:, :-1])
-    own = batch.own[:, 1:]
-    losses = torch.zeros(own.shape)
-    losses[own] = functional.cross_entropy(model.logits(states[own]), batch.ids[:, 1:][own], reduction="none")
+    losses = torch.zeros(batch.own[:, 1:].shape)
+    losses[batch.own[:, 1:]] = _losses(model, batch)
     return losses.amax(1).tolist()
 
 
 def loss_of(model: Gemma4, batch: Batch) -> Tensor:
     """The mean cross entropy over the model's own tokens."""
+    return _losses(model, batch).mean()
+
+
+def _losses(model: Gemma4, batch: Batch) -> Tensor:
+    """The cross entropy of each of the model's own tokens, `[tokens]`."""
     states = model(batch.ids[:, :-1])
     own = batch.own[:, 1:]
-    return functional.cross_entropy(model.logits(states[own]), batch.ids[:, 1:][own])
+    return functional.cross_entropy(model.logits(states[own]), batch.ids[:, 1:][own], reduction="none")
